@@ -1,0 +1,65 @@
+"""pytest-mlab: machine-learning experimentation tasks as test suites for agents.
+
+The public names are what agents and evaluators may import; each is loaded on first use, because pytest imports
+this package in every session that has the plugin installed.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_mlab.core.budget import Budget, Ledger
+    from pytest_mlab.core.ports import Action, ActionSpec, Agent, Environment, Message, Model, ModelReply, Observation, Step
+    from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
+    from pytest_mlab.errors import BudgetExhausted, ContextWindowError, MlabError, ModelError, TrialOver
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "pytest_mlab.core.budget": ("Budget", "Ledger"),
+    "pytest_mlab.core.ports": (
+        "Action",
+        "ActionSpec",
+        "Agent",
+        "Environment",
+        "Message",
+        "Model",
+        "ModelReply",
+        "Observation",
+        "Step",
+    ),
+    "pytest_mlab.core.trial": ("Outcome", "TrialId", "TrialResult"),
+    "pytest_mlab.errors": ("BudgetExhausted", "ContextWindowError", "MlabError", "ModelError", "TrialOver"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Action",
+    "ActionSpec",
+    "Agent",
+    "Budget",
+    "BudgetExhausted",
+    "ContextWindowError",
+    "Environment",
+    "Ledger",
+    "Message",
+    "MlabError",
+    "Model",
+    "ModelError",
+    "ModelReply",
+    "Observation",
+    "Outcome",
+    "Step",
+    "TrialId",
+    "TrialOver",
+    "TrialResult",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)

@@ -1,0 +1,73 @@
+"""What a run is going to do: settings, tasks by digest, and the ordered list of trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_mlab.core.budget import Budget
+from pytest_mlab.core.trial import TrialId
+
+PLAN_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Models:
+    """litellm names: ``main`` drives the agent, ``edit`` rewrites files, ``fast`` summarises; '' means none."""
+
+    main: str = ""
+    edit: str = ""
+    fast: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedTask:
+    """A task of the plan: where its folder was and what its content was (sha256) when the run began."""
+
+    name: str
+    suite: str
+    folder: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class PlannedAgent:
+    """An agent of the plan: its display name and the reference that loads it (name, file.py:Class, module:Class)."""
+
+    name: str
+    ref: str
+    digest: str
+    needs_model: bool
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that decides what a trial does. Paths are absolute, as text.
+
+    ``sandbox`` is the backend's resolved name (never ``auto``); ``network`` lets the sandbox reach the network;
+    ``data`` is the variant; ``threshold`` overrides every task's improvement threshold when not None.
+    """
+
+    repeats: int = 8
+    budget: Budget = Budget()
+    data: str = "mini"
+    sandbox: str = "bubblewrap"
+    network: bool = False
+    threshold: float | None = None
+    edit_model: str = ""
+    fast_model: str = ""
+    cache_dir: str = ""
+    docker_image: str = ""
+    consent: tuple[str, ...] = ()
+    snapshot_file_mb: int = 200
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The frozen plan of a run; ``trials`` is in the order in which they start (repeat-major)."""
+
+    run_id: str
+    settings: RunSettings
+    tasks: tuple[PlannedTask, ...]
+    agents: tuple[PlannedAgent, ...]
+    trials: tuple[TrialId, ...]
+    format: int = PLAN_FORMAT

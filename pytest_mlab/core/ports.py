@@ -1,0 +1,287 @@
+"""Contracts between the parts: what an agent sees, what a sandbox and a model client offer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from pytest_mlab.core.budget import Budget, Ledger, Usage
+from pytest_mlab.core.task import Resources
+
+Role = Literal["main", "edit", "fast"]
+Json = dict[str, Any]
+
+
+# --- actions -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """An action that an environment offers. ``schema`` is the JSON schema (an object) of its arguments."""
+
+    name: str
+    summary: str
+    schema: Mapping[str, Any]
+    returns: str = ""
+
+
+@dataclass(frozen=True)
+class Action:
+    """What an agent asks for: the action's name and its arguments (JSON values by argument name)."""
+
+    name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What the environment answers.
+
+    ``text`` is what the agent reads (long outputs are cut in the middle); ``ok`` is False for errors;
+    ``exit_status`` is that of an executed script; ``output_file`` names the whole output, relative to the trial's
+    folder, when ``text`` was cut; ``done`` is True after the action that ended the trial.
+    """
+
+    text: str
+    ok: bool = True
+    exit_status: int | None = None
+    output_file: str = ""
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One action and its observation; ``index`` counts from 1; ``seconds`` is the action's wall time."""
+
+    index: int
+    action: Action
+    observation: Observation
+    seconds: float
+
+
+# --- models --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Message:
+    """One chat message."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A completion to ask for; None leaves the provider's default. ``timeout`` bounds one attempt, in seconds;
+    ``deadline`` (from ``time.monotonic()``) bounds all attempts and waits together."""
+
+    model: str
+    messages: tuple[Message, ...]
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    timeout: float = 600.0
+    deadline: float | None = None
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    """A model's answer. ``cost`` in dollars, None when the price is unknown; ``waited`` is the part of
+    ``seconds`` spent between attempts."""
+
+    text: str
+    model: str
+    usage: Usage
+    cost: float | None
+    seconds: float
+    retries: int = 0
+    waited: float = 0.0
+    finish_reason: str = ""
+
+
+class ModelClient(Protocol):
+    """Talks to providers. Raises the leaves of :class:`pytest_mlab.errors.ModelError`."""
+
+    def complete(self, request: ModelRequest) -> ModelReply:
+        """One completion, retried within bounds."""
+        ...
+
+
+class Model(Protocol):
+    """What an agent uses: a client that charges the trial's ledger and writes every call to the trace."""
+
+    def complete(
+        self,
+        prompt: str | Sequence[Message],
+        *,
+        role: Role = "main",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        stop: Sequence[str] = (),
+    ) -> ModelReply:
+        """One completion by the model that plays ``role``. Raises ModelError or BudgetExhausted."""
+        ...
+
+
+# --- environment and agents ----------------------------------------------------------------------------------
+
+
+class Environment(Protocol):
+    """What an agent sees of a trial."""
+
+    @property
+    def task_description(self) -> str:
+        """The task's text, with metric, direction and limits."""
+        ...
+
+    @property
+    def actions(self) -> Mapping[str, ActionSpec]:
+        """All actions by name."""
+        ...
+
+    @property
+    def model(self) -> Model:
+        """The metered model client. Raises ConfigError when the run names no model."""
+        ...
+
+    @property
+    def budget(self) -> Budget:
+        """The limits."""
+        ...
+
+    @property
+    def ledger(self) -> Ledger:
+        """What has been used, up to now."""
+        ...
+
+    @property
+    def history(self) -> Sequence[Step]:
+        """All steps so far."""
+        ...
+
+    @property
+    def log_dir(self) -> Path:
+        """A folder of the trial for the agent's own notes, outside the workspace (the research log lives here)."""
+        ...
+
+    def execute(self, action: Action) -> Observation:
+        """Do one step. Mistakes come back as observations with ``ok`` False; raises TrialOver when the trial has
+        ended and BudgetExhausted when a limit was reached."""
+        ...
+
+    def script(self, name: Literal["baseline", "reference"]) -> Sequence[Action]:
+        """A task's own list of actions: for the control agents only."""
+        ...
+
+    def note(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Write an agent's own event to the trace (prompt parts, parse failures, plans)."""
+        ...
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """What is under test. A class with ``needs_model`` and a constructor without arguments."""
+
+    needs_model: bool
+
+    def run(self, env: Environment) -> None:
+        """Work until the task is done; returning, raising TrialOver and a Final Answer all end the trial."""
+        ...
+
+
+# --- sandboxes -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A host path that a sandbox shows read-only at ``target`` (an absolute path, or relative to the workspace)."""
+
+    source: Path
+    target: str
+
+
+@dataclass(frozen=True)
+class SandboxSpec:
+    """What a sandbox is to show and allow. ``workspace`` is a host folder, writable inside and the working
+    directory there; ``label`` is unique on the machine (for sweeping)."""
+
+    workspace: Path
+    label: str
+    mounts: tuple[Mount, ...] = ()
+    resources: Resources = Resources()
+    network: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a command in a sandbox ended.
+
+    ``output`` is stdout and stderr interleaved, at most ``keep`` bytes (first and last half of it, when more came);
+    ``output_bytes`` is what came in all. ``exit_status`` is None when the command was killed; ``killed_for`` then
+    says why: ``timeout``, ``memory``, ``pids``, ``disk``, ``lost`` (the supervisor died; it has been restarted and
+    the REPL's state is gone) or ``signal`` (the command died of a signal of its own, number in ``signal``).
+    """
+
+    exit_status: int | None
+    output: bytes
+    output_bytes: int
+    seconds: float
+    killed_for: Literal["", "timeout", "memory", "pids", "disk", "lost", "signal"] = ""
+    signal: int | None = None
+
+
+class Connection(Protocol):
+    """An open sandbox: one supervisor program inside, spoken to over its stdin and stdout."""
+
+    python: str
+
+    def locate(self, target: str) -> str:
+        """The path inside the sandbox of a mount's target or of a path relative to the workspace ('.' is itself)."""
+        ...
+
+    def execute(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        keep: int = 1 << 20,
+        sink: Callable[[bytes], None] | None = None,
+    ) -> Execution:
+        """Run ``argv`` in a process group of its own and wait; when it ends or ``timeout`` (seconds) is over,
+        everything that it started is killed. ``sink`` gets the output as it comes."""
+        ...
+
+    def repl(self, code: str, *, timeout: float | None = None, keep: int = 1 << 20) -> Execution:
+        """Run ``code`` in the sandbox's persistent Python process; on a timeout that process is killed and its
+        state lost."""
+        ...
+
+    def close(self) -> None:
+        """Kill everything inside and remove the sandbox; files of the workspace belong to the caller afterwards."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A backend. ``isolated`` is False when agent code can see and change the host; ``mounts`` is False when
+    mounts below the workspace are impossible (the caller copies instead)."""
+
+    name: str
+    isolated: bool
+    mounts: bool
+
+    def check(self) -> str:
+        """'' when the backend works here (a self-test of at most a second), else the reason and the way out."""
+        ...
+
+    def open(self, spec: SandboxSpec) -> Connection:
+        """Start a sandbox. Raises SandboxError."""
+        ...
+
+    def sweep(self, label_prefix: str) -> int:
+        """Remove what dead owners left behind; how many were removed."""
+        ...

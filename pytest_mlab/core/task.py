@@ -1,0 +1,152 @@
+"""What a task is, once its files have been read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Literal
+
+from pytest_mlab.core.budget import BudgetOverride
+
+SubmissionKind = Literal["csv", "directory", "script"]
+
+
+class Direction(str, Enum):
+    """Which way a metric is better."""
+
+    MAXIMIZE = "maximize"
+    MINIMIZE = "minimize"
+
+    @property
+    def sign(self) -> int:
+        """+1 when higher is better, -1 when lower is better."""
+        return 1 if self is Direction.MAXIMIZE else -1
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A task's metric. ``low`` and ``high`` bound valid scores (None: unbounded)."""
+
+    name: str
+    direction: Direction
+    units: str = ""
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What an agent hands in: ``path`` is relative to the workspace."""
+
+    kind: SubmissionKind
+    path: str
+    columns: tuple[str, ...] = ()
+    rows: str = ""
+    max_mb: int = 100
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Measured scores of what an agent must beat.
+
+    ``measured`` says what was run: ``starter`` (the files under env/ as they are), ``filled-starter``
+    (the hidden version under baseline/) or the name of a trivial predictor. ``scores`` are the single
+    runs, ``mean`` and ``std`` (ddof=1) theirs, ``machine`` a fingerprint of where they ran.
+    """
+
+    measured: str
+    scores: tuple[float, ...]
+    mean: float
+    std: float
+    machine: str = ""
+
+    @property
+    def n(self) -> int:
+        """Number of measured runs."""
+        return len(self.scores)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """What counts as success: relative ``improvement`` over the baseline, or an ``absolute`` score.
+
+    Both are strict: a score exactly at the threshold is no success.
+    """
+
+    improvement: float = 0.10
+    absolute: float | None = None
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one trial may use. Memory and disk in MiB; ``pids`` bounds processes and threads."""
+
+    cpus: int = 1
+    memory_mb: int = 4096
+    gpus: int = 0
+    disk_mb: int = 2048
+    pids: int = 256
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where raw data come from.
+
+    ``kind`` is ``embedded`` (``ref``: path inside the task folder), ``generator`` (``ref``: empty),
+    ``kaggle`` (``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``) or ``http`` (``ref``: URL).
+    ``consent`` is the address of rules that the user must have accepted, or empty.
+    """
+
+    kind: Literal["embedded", "generator", "kaggle", "http"]
+    ref: str = ""
+    sha256: str = ""
+    size_mb: float = 0.0
+    licence: str = ""
+    consent: str = ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One data variant (``mini`` or ``full``) with its sources and its measured baseline and reference."""
+
+    name: str
+    sources: tuple[Source, ...]
+    baseline: Baseline | None = None
+    reference: Baseline | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem, as read from its folder.
+
+    ``folder`` holds task.toml, description.md, env/, data.py, evaluator.py, reference/ and maybe baseline/.
+    ``digest`` is the sha256 over all of the task folder's files: it changes when anything does.
+    ``description`` is the text that the agent is told.
+    """
+
+    name: str
+    suite: str
+    version: str
+    summary: str
+    modality: str
+    folder: Path
+    description: str
+    metric: Metric
+    submission: Submission
+    variants: Mapping[str, Variant]
+    digest: str
+    threshold: Threshold = field(default_factory=Threshold)
+    resources: Resources = field(default_factory=Resources)
+    read_only: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+    budget: BudgetOverride = field(default_factory=BudgetOverride)
+    timed: bool = False
+    slow: bool = False
+    starter_script: str = "train.py"
+
+    @property
+    def sign(self) -> int:
+        """+1 when higher is better, -1 when lower is better."""
+        return self.metric.direction.sign

@@ -1,0 +1,1 @@
+"""Data of tasks: sources, cache, checksums, consent, preparation."""

@@ -1,0 +1,1 @@
+"""A run directory to tables, markdown, JSON and JUnit values."""

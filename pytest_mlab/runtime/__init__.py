@@ -1,0 +1,1 @@
+"""One trial: workspace, environment and actions, processes, evaluation."""

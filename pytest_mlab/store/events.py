@@ -1,0 +1,127 @@
+"""The trace's events: one JSON object a line of ``trace.jsonl``, the only source of a trial's metrics.
+
+``v`` is the event's format version, ``t`` the Unix time in seconds at which it was written. Readers ignore
+fields that they do not know; a field's meaning never changes, a new meaning gets a new name.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pytest_mlab.core.budget import Budget, Ledger, Usage
+from pytest_mlab.core.trial import EndedBy, Outcome, TrialId
+
+EVENT_VERSION = 1
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", ser_json_inf_nan="constants")
+
+    v: int = EVENT_VERSION
+    t: float
+
+
+class TrialStarted(_Event):
+    """The first line: what runs, under which budget, from which content."""
+
+    type: Literal["trial_started"] = "trial_started"
+    trial: TrialId
+    pid: int
+    sandbox: str
+    budget: Budget
+    task_digest: str
+    data: str
+    data_digest: str
+    agent_digest: str
+    machine: str
+    starter: str
+    """Snapshot id of the fresh workspace."""
+
+
+class ModelCall(_Event):
+    """One model call, failed ones included; ``prompt`` and ``reply`` are digests of blobs in the run's store."""
+
+    type: Literal["model_call"] = "model_call"
+    role: str
+    model: str
+    prompt: str
+    reply: str = ""
+    usage: Usage = Usage()
+    cost: float | None = None
+    seconds: float
+    waited: float = 0.0
+    retries: int = 0
+    finish_reason: str = ""
+    error: str = ""
+    ledger: Ledger
+
+
+class StepDone(_Event):
+    """One step. ``set`` and ``deleted`` are what the workspace changed since the step before: path → digest."""
+
+    type: Literal["step"] = "step"
+    index: int
+    action: str
+    args: dict[str, Any]
+    observation: str
+    ok: bool
+    exit_status: int | None = None
+    output_file: str = ""
+    output_bytes: int = 0
+    killed_for: str = ""
+    seconds: float
+    snapshot: str
+    set: dict[str, str] = Field(default_factory=dict)
+    deleted: list[str] = Field(default_factory=list)
+    ledger: Ledger
+
+
+class Note(_Event):
+    """An agent's own event."""
+
+    type: Literal["note"] = "note"
+    kind: str
+    data: dict[str, Any]
+
+
+class AgentEnded(_Event):
+    """The agent's part is over and the workspace frozen as ``snapshot``."""
+
+    type: Literal["agent_ended"] = "agent_ended"
+    ended_by: EndedBy
+    outcome: Outcome | None = None
+    """Set when the end decides the outcome before any evaluation (agent, infra or provider error)."""
+    reason: str = ""
+    snapshot: str = ""
+    tampered: list[str] = Field(default_factory=list)
+    """Read-only files whose content is no longer the original's."""
+    ledger: Ledger
+
+
+class Evaluation(_Event):
+    """One scoring of one snapshot; ``step`` None is the final workspace."""
+
+    type: Literal["evaluation"] = "evaluation"
+    step: int | None = None
+    snapshot: str = ""
+    verdict: Literal["scored", "invalid_submission", "no_submission", "task_error", "infra_error"]
+    score: float | None = None
+    reason: str = ""
+    details: dict[str, Any] = Field(default_factory=dict)
+    seconds: float
+
+
+class TrialFinished(_Event):
+    """The last line; result.json says the same."""
+
+    type: Literal["trial_finished"] = "trial_finished"
+    outcome: Outcome
+    reason: str = ""
+
+
+Event = Annotated[
+    Union[TrialStarted, ModelCall, StepDone, Note, AgentEnded, Evaluation, TrialFinished],
+    Field(discriminator="type"),
+]
