@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_mlab.core.budget import Budget, Ledger
-    from pytest_mlab.core.ports import Action, ActionSpec, Agent, Environment, Message, Model, ModelReply, Observation, Step
+    from pytest_mlab.core.ports import (
+        Action,
+        ActionSpec,
+        Agent,
+        Environment,
+        Message,
+        Model,
+        ModelReply,
+        Observation,
+        Step,
+    )
     from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
     from pytest_mlab.errors import BudgetExhausted, ContextWindowError, MlabError, ModelError, TrialOver
 

@@ -56,7 +56,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a trial has used so far. ``cost`` (dollars) covers priced calls only; ``unpriced_calls`` counts the others."""
+    """What a trial has used so far. ``cost`` (dollars) covers priced calls; ``unpriced_calls`` counts the others."""
 
     steps: int = 0
     seconds: float = 0.0
