@@ -1,0 +1,52 @@
+"""A task's folder as a set of files: which files count, a cheap signature of them, and the digest of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+Signature = tuple[tuple[str, int, int, int], ...]
+
+# What editors, tools and Python leave behind; none of it is part of a task.
+_JUNK = (".*", "*~", "#*#", "*.pyc", "*.pyo", "*.swp", "*.orig", "*.rej", "__pycache__")
+
+
+def is_junk(name: str) -> bool:
+    """True for names of files and folders that do not count as part of a task."""
+    return any(fnmatchcase(name, pattern) for pattern in _JUNK)
+
+
+def files_of(folder: Path) -> list[str]:
+    """Relative paths ('/') of all files of ``folder`` that count, sorted."""
+    return [name for name, _, _, _ in signature(folder)]
+
+
+def signature(folder: Path) -> Signature:
+    """(relative path, size, modification time in ns, inode) of every file that counts, sorted by path."""
+    return tuple(sorted(_scan(str(folder), "")))
+
+
+def _scan(folder: str, prefix: str) -> Iterator[tuple[str, int, int, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if is_junk(entry.name):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _scan(entry.path, f"{prefix}{entry.name}/")
+            elif entry.is_file():
+                stat = entry.stat()
+                yield f"{prefix}{entry.name}", stat.st_size, stat.st_mtime_ns, stat.st_ino
+
+
+def digest_of(folder: Path, names: list[str]) -> str:
+    """sha256 over relative paths and contents; each part is preceded by its length, so that no two sets collide."""
+    total = hashlib.sha256()
+    for name in sorted(names):
+        path, content = name.encode(), (folder / name).read_bytes()
+        for part in (path, content):
+            total.update(len(part).to_bytes(8, "big"))
+            total.update(part)
+    return total.hexdigest()

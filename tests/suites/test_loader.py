@@ -1,0 +1,247 @@
+"""task.toml and its folder → Task: what is read, what is refused and in which words."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_mlab.core.task import Direction, Source, Threshold
+from pytest_mlab.errors import SuiteError
+from pytest_mlab.suites import loader
+from pytest_mlab.suites.loader import load_task
+from tests.suites.folders import edit, toy_task
+
+
+def message(folder: Path) -> str:
+    with pytest.raises(SuiteError) as caught:
+        load_task(folder, "lab")
+    return str(caught.value)
+
+
+def test_a_right_task_is_read_whole(tmp_path: Path) -> None:
+    task = load_task(toy_task(tmp_path), "lab")
+    assert (task.name, task.suite, task.version, task.modality) == ("toy", "lab", "1", "tabular")
+    assert task.folder == tmp_path / "toy"
+    assert task.metric.direction is Direction.MAXIMIZE
+    assert (task.metric.low, task.metric.high) == (0.0, 1.0)
+    assert task.submission.columns == ("id", "y")
+    assert task.budget.max_seconds == 5400.0
+    assert task.threshold == Threshold(0.10, None)
+    assert task.description.startswith("Predict y.")
+    assert task.read_only == ("train.csv",)
+    mini, full = task.variants["mini"], task.variants["full"]
+    assert mini.sources == (Source("embedded", "raw/points.csv", licence="public domain"),)
+    assert mini.baseline is not None
+    assert (mini.baseline.n, mini.baseline.mean, mini.baseline.machine) == (2, 0.55, "a desk")
+    assert full.sources[0].size_mb == 1.5
+    assert full.baseline is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            'direction = "maximize"',
+            'direction = "minimise"',
+            ':12: metric.direction: "minimise" found, must be one of: minimize',
+        ),
+        (
+            'direction = "maximize"',
+            'directon = "maximize"',
+            ":12: metric.directon: unknown key; nearest: direction; keys of [metric]",
+        ),
+        (
+            'summary = "',
+            'read_only = []\nsummary = "',
+            "'read_only' belongs to the top of the file, before the first [table]",
+        ),
+        ('name = "accuracy"\n', "", ":10: metric.name: is missing"),
+        ("[metric]", "[metrics]", ":10: metrics: unknown key; nearest: metric"),
+        ('version = "1"', "version = 1", ":6: task.version: 1 found, must be text in quotes"),
+        ('name = "toy"', 'name = "toys"', '.toml:5: task.name: "toys" found, must be the folder\'s name "toy"'),
+        (
+            'modality = "tabular"',
+            'modality = "Tab ular"',
+            'task.modality: "Tab ular" found, must be lower-case letters',
+        ),
+        ("high = 1.0", "high = -1.0", "metric.high: -1.0 found, must be above low = 0.0"),
+        (
+            'path = "submission.csv"',
+            'path = "../submission.csv"',
+            'submission.path: "../submission.csv" found, must be a relative path',
+        ),
+        ('kind = "csv"', 'kind = "script"', "submission.columns: only a csv has columns"),
+        ('max_time = "1h30m"', 'max_time = "soon"', ":22: budget.max_time: \"soon\" found, 'soon' is no duration"),
+        (
+            'kind = "embedded"',
+            'kind = "embeded"',
+            ':25: data.mini.source[0].kind: "embeded" found, must be one of: embedded',
+        ),
+        (
+            'ref = "raw/points.csv"',
+            'ref = "raw/nothing.csv"',
+            ':26: data.mini.source[0].ref: "raw/nothing.csv" found, but there is no such',
+        ),
+        (
+            'licence = "public domain"\n\n',
+            "\n",
+            "data.mini.source[0].licence: a source of kind embedded needs a licence",
+        ),
+        (
+            "size_mb = 1.5",
+            "size_mb = 0",
+            "data.full.source[0].size_mb: 0.0 found: a source of kind http needs its size",
+        ),
+        ('sha256 = "e3', 'sha256 = "zz', 'data.full.source[0].sha256: "zz'),
+        ("mean = 0.55", "mean = 0.56", "data.mini.baseline.mean: 0.56 found, the mean of the scores is 0.55"),
+        ("std = 0.0707107", "std = 0.05", "data.mini.baseline.std: 0.05 found, the standard deviation (ddof=1)"),
+        ("scores = [0.5, 0.6]", "scores = []", "data.mini.baseline.scores: must not be empty"),
+        (
+            "scores = [0.5, 0.6]\nmean = 0.55\nstd = 0.0707107",
+            "scores = [1.6]\nmean = 1.6\nstd = 0",
+            "scores: 1.6 lies outside the metric's range",
+        ),
+        ('measured = "starter"', 'measured = "filled-starter"', "but the task has no folder baseline/"),
+        (
+            'requirements = ["numpy>=1.26"]',
+            'requirements = ["numpy>>1"]',
+            '.toml:2: requirements[0]: "numpy>>1" is no requirement',
+        ),
+        (
+            "[budget]",
+            "[threshold]\nimprovement = 0.1\nabsolute = 0.9\n[budget]",
+            "threshold.absolute: give improvement or absolute, not both",
+        ),
+        ("[budget]", "[resources]\ncpus = 0\n[budget]", "resources.cpus: 0 found, must be at least 1"),
+        ("[budget]", "[resources]\ncpus = true\n[budget]", "resources.cpus: true found, must be a whole number"),
+    ],
+)
+def test_one_wrong_value_is_named_with_line_key_and_what_is_allowed(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    folder = toy_task(tmp_path)
+    edit(folder / "task.toml", old, new)
+    text = message(folder)
+    assert expected in text
+    assert str(folder / "task.toml") in text
+
+
+def test_every_problem_is_listed_in_a_line_of_its_own(tmp_path: Path) -> None:
+    folder = toy_task(tmp_path)
+    edit(folder / "task.toml", 'direction = "maximize"', 'direction = "up"')
+    edit(folder / "task.toml", 'version = "1"', "version = 1")
+    assert len(message(folder).splitlines()) == 2
+
+
+def test_a_syntax_error_names_line_and_column(tmp_path: Path) -> None:
+    folder = toy_task(tmp_path)
+    edit(folder / "task.toml", 'modality = "tabular"', "modality = tabular")
+    assert "task.toml:8: not valid TOML:" in message(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["description.md", "data.py", "evaluator.py", "reference/actions.toml", "env/train.py"]
+)
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    folder = toy_task(tmp_path)
+    (folder / name).unlink()
+    assert name in message(folder)
+
+
+def test_a_folder_without_task_toml_says_so(tmp_path: Path) -> None:
+    folder = toy_task(tmp_path)
+    (folder / "task.toml").unlink()
+    assert "a task folder needs one" in message(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "description.md is empty"),
+        ("The metric is F1; higher is better.", ':11: metric.name: description.md does not say "accuracy"'),
+        ("The metric is accuracy.", ':12: metric.direction: "maximize": description.md must say "higher is better"'),
+        ("Accuracy: lower is better.", 'must say "higher is better"'),
+    ],
+)
+def test_the_description_must_state_metric_and_direction(tmp_path: Path, text: str, expected: str) -> None:
+    folder = toy_task(tmp_path)
+    (folder / "description.md").write_text(text)
+    assert expected in message(folder)
+
+
+def test_a_description_may_break_the_line_inside_the_words(tmp_path: Path) -> None:
+    folder = toy_task(tmp_path)
+    (folder / "description.md").write_text("Metric: ACCURACY. Higher is\nbetter.")
+    assert load_task(folder, "lab").name == "toy"
+
+
+@pytest.mark.parametrize("placeholder", ["1e10", "1e-10", "-1e9"])
+def test_a_placeholder_is_no_baseline(tmp_path: Path, placeholder: str) -> None:
+    folder = toy_task(tmp_path)
+    edit(folder / "task.toml", "low = 0.0\nhigh = 1.0\n", "")
+    edit(
+        folder / "task.toml",
+        "scores = [0.5, 0.6]\nmean = 0.55\nstd = 0.0707107",
+        f"scores = [{placeholder}]\nmean = {placeholder}\nstd = 0.0",
+    )
+    assert "is a placeholder, no measured score" in message(folder)
+
+
+def test_a_baseline_of_zero_needs_an_absolute_threshold(tmp_path: Path) -> None:
+    folder = toy_task(tmp_path)
+    edit(
+        folder / "task.toml",
+        "scores = [0.5, 0.6]\nmean = 0.55\nstd = 0.0707107",
+        "scores = [0.0]\nmean = 0.0\nstd = 0.0",
+    )
+    assert (
+        "data.mini.baseline.mean: 0.0 found: no share of a baseline of 0 or below; set threshold.absolute"
+        in message(folder)
+    )
+    edit(folder / "task.toml", "[budget]", "[threshold]\nabsolute = 0.2\n[budget]")
+    assert load_task(folder, "lab").threshold.absolute == 0.2
+
+
+def test_a_task_with_a_filled_baseline_must_measure_that(tmp_path: Path) -> None:
+    folder = toy_task(tmp_path)
+    (folder / "baseline").mkdir()
+    assert "a folder baseline/ without actions.toml" in message(folder)
+    assert '"filled-starter" is what is run' in message(folder)
+
+
+def test_the_digest_changes_with_content_and_name_but_not_with_junk(tmp_path: Path) -> None:
+    folder = toy_task(tmp_path)
+    first = load_task(folder, "lab").digest
+    for junk in ("__pycache__/evaluator.pyc", ".swap", "env/train.py~", "env/.ipynb_checkpoints/x"):
+        (folder / junk).parent.mkdir(exist_ok=True)
+        (folder / junk).write_text("junk")
+    assert load_task(folder, "lab").digest == first
+    (folder / "env" / "train.py").write_text("print('other')\n")
+    second = load_task(folder, "lab").digest
+    (folder / "raw" / "points.csv").rename(folder / "raw" / "dots.csv")
+    edit(folder / "task.toml", "raw/points.csv", "raw/dots.csv")
+    third = load_task(folder, "lab").digest
+    assert len({first, second, third}) == 3
+
+
+def test_a_copy_of_the_folder_has_the_same_digest(tmp_path: Path) -> None:
+    assert load_task(toy_task(tmp_path / "a"), "lab").digest == load_task(toy_task(tmp_path / "b"), "lab").digest
+
+
+def test_an_unchanged_folder_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = toy_task(tmp_path)
+    first = load_task(folder, "lab")
+    monkeypatch.setattr(loader, "digest_of", lambda *_: pytest.fail("read again"))
+    assert load_task(folder, "lab") is first
+
+
+def test_a_change_of_the_same_size_is_seen(tmp_path: Path) -> None:
+    folder = toy_task(tmp_path)
+    first = load_task(folder, "lab").digest
+    file = folder / "env" / "train.py"
+    before = file.stat()
+    file.write_text("print('brain')\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    assert load_task(folder, "lab").digest != first
