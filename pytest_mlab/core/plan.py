@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.trial import TrialId
+from pytest_mlab.errors import ConfigError
 
 PLAN_FORMAT = 1
 
@@ -63,7 +64,10 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Plan:
-    """The frozen plan of a run; ``trials`` is in the order in which they start (repeat-major)."""
+    """The frozen plan of a run; ``trials`` is in the order in which they start (repeat-major).
+
+    Raises ConfigError when two trials would share a name or a folder.
+    """
 
     run_id: str
     settings: RunSettings
@@ -71,3 +75,19 @@ class Plan:
     agents: tuple[PlannedAgent, ...]
     trials: tuple[TrialId, ...]
     format: int = PLAN_FORMAT
+
+    def __post_init__(self) -> None:
+        for what in ("name", "folder"):
+            seen: dict[object, TrialId] = {}
+            for trial in self.trials:
+                shared = getattr(trial, what)
+                if shared in seen:
+                    raise ConfigError(
+                        f"two trials have the {what} {shared}: {_said(seen[shared])} and {_said(trial)}; "
+                        "leave one out of this run, or name the agent or model otherwise"
+                    )
+                seen[shared] = trial
+
+
+def _said(trial: TrialId) -> str:
+    return f"(task {trial.task!r}, agent {trial.agent!r}, model {trial.model!r}, repeat {trial.repeat})"

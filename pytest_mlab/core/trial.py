@@ -62,8 +62,9 @@ class EndedBy(str, Enum):
 
 
 def slug(text: str) -> str:
-    """``text`` as a file name and test id: ``[a-z0-9._-]`` only; changed texts get a short digest, so that
-    two different texts never share a slug."""
+    """``text`` as a file name and test id: ``[a-z0-9._-]`` only; changed texts get a short digest, so that two
+    different texts do not share a slug. Only ``/`` and ``:`` become ``-`` without one (``openai/gpt-5`` reads
+    ``openai-gpt-5``): a Plan refuses the two in one run."""
     clean = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-.") or "x"
     if clean == text or re.sub(r"[/:]", "-", text) == clean:
         return clean

@@ -1,0 +1,190 @@
+"""Whether a run passes: the gate's policy, a verdict a task and one a subject's suite.
+
+- ``trial``: every trial must succeed. A verdict fails when a trial that ran did not; the run also fails when a
+  trial is missing.
+- ``aggregate``: trials below their target are data. A verdict fails when the run is incomplete: a planned trial has
+  no result, or ended in an infra, provider or task error. With ``fail_under``, a subject's suite verdict also fails
+  when its mean success rate over tasks (every planned trial counted) is below that number: one number for the
+  whole, as in coverage's ``--fail-under``; a single task has no floor of its own. The control agent is measured and
+  not judged by ``fail_under``, unless it is the only agent of the run.
+- ``none``: everything is recorded, nothing fails.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from pytest_mlab.core.aggregate import Rate, SubjectSummary, TaskSummary
+from pytest_mlab.core.statistics import Interval
+from pytest_mlab.core.trial import Outcome, TrialId
+from pytest_mlab.errors import ConfigError
+
+GateMode = Literal["trial", "aggregate", "none"]
+GATE_MODES: tuple[GateMode, ...] = get_args(GateMode)
+
+_INCOMPLETE = (Outcome.NOT_RUN, Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR, Outcome.TASK_ERROR)
+
+
+@dataclass(frozen=True)
+class GatePolicy:
+    """How a run is judged. ``fail_under`` (0 to 1) is the least mean success rate; it needs ``aggregate``."""
+
+    mode: GateMode = "trial"
+    fail_under: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in GATE_MODES:
+            raise ConfigError(f"gate {self.mode!r} is unknown; choose from {', '.join(GATE_MODES)}")
+        if self.fail_under is None:
+            return
+        if not 0 <= self.fail_under <= 1:
+            raise ConfigError(f"fail-under is {self.fail_under!r}; give a success rate from 0 to 1, such as 0.25")
+        if self.mode != "aggregate":
+            raise ConfigError(
+                f"fail-under judges the mean success rate and gate={self.mode} does not; "
+                "use gate=aggregate with it, or leave one of the two out"
+            )
+
+    @classmethod
+    def resolve(cls, mode: str | None, fail_under: float | None) -> GatePolicy:
+        """The policy of what a user said: ``fail_under`` alone implies ``aggregate``. Raises ConfigError."""
+        if mode is None:
+            mode = "trial" if fail_under is None else "aggregate"
+        return cls(mode, fail_under)  # type: ignore[arg-type]  # checked in __post_init__
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the gate says of one task (or, with ``task`` '', of the suite) for one subject.
+
+    ``value`` and ``interval`` are the success rate judged; ``need`` says what was asked for, ``explanation`` is the
+    short text of a failure or a pass: figures, need, and what was in the way.
+    """
+
+    task: str
+    agent: str
+    model: str
+    passed: bool
+    incomplete: bool
+    value: float | None
+    interval: Interval | None
+    need: str
+    explanation: str
+
+    @property
+    def name(self) -> str:
+        """A stable id, such as ``cifar10-research-gpt-4-turbo`` or ``suite-research-gpt-4-turbo``."""
+        return TrialId(self.task or "suite", self.agent, self.model, 0).name.removesuffix("-0")
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """All verdicts of a run: ``tasks`` one a task and subject, ``suites`` one a subject."""
+
+    policy: GatePolicy
+    tasks: tuple[Verdict, ...]
+    suites: tuple[Verdict, ...]
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Tasks first, then suites."""
+        return self.tasks + self.suites
+
+    @property
+    def passed(self) -> bool:
+        """Whether the run passes as a whole; a run with missing trials only does under ``none``."""
+        if self.policy.mode == "none":
+            return True
+        return all(v.passed and not v.incomplete for v in self.verdicts)
+
+
+def judge_run(subjects: Sequence[SubjectSummary], policy: GatePolicy) -> GateResult:
+    """Judge all subjects of a run."""
+    only_control = all(s.is_control for s in subjects)
+    tasks = tuple(_judge_task(s, t, policy) for s in subjects for t in s.tasks)
+    suites = tuple(_judge_suite(s, policy, exempt=s.is_control and not only_control) for s in subjects)
+    return GateResult(policy, tasks, suites)
+
+
+def rate_text(rate: Rate) -> str:
+    """Such as ``3/8 = 0.38 [0.09, 0.76]``."""
+    if rate.value is None:
+        return "0/0"
+    return f"{rate.successes}/{rate.n} = {rate.value:.2f}{interval_text(rate.interval)}"
+
+
+def interval_text(interval: Interval | None) -> str:
+    """Such as `` [0.09, 0.76]``, or '' when there is none."""
+    return "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def _judge_task(subject: SubjectSummary, task: TaskSummary, policy: GatePolicy) -> Verdict:
+    incomplete = _incomplete([task])
+    if policy.mode == "trial":
+        passed = task.rate.successes == task.planned - task.outcomes[Outcome.NOT_RUN]
+        need = "every trial succeeds"
+    elif policy.mode == "aggregate":
+        passed = not incomplete
+        need = "every planned trial ends in a result of the agent's own"
+    else:
+        passed = True
+        need = "nothing (record only)"
+    parts = [f"success rate {rate_text(task.rate)}", f"need: {need}", *_others([task])]
+    return Verdict(
+        task=task.task,
+        agent=subject.agent,
+        model=subject.model,
+        passed=passed,
+        incomplete=bool(incomplete),
+        value=task.rate.value,
+        interval=task.rate.interval,
+        need=need,
+        explanation="; ".join(parts),
+    )
+
+
+def _judge_suite(subject: SubjectSummary, policy: GatePolicy, *, exempt: bool) -> Verdict:
+    incomplete = _incomplete(subject.tasks)
+    passed, need = True, "nothing (record only)"
+    if policy.mode == "trial":
+        passed = subject.successes == subject.planned - sum(t.outcomes[Outcome.NOT_RUN] for t in subject.tasks)
+        need = "every trial succeeds"
+    elif policy.mode == "aggregate":
+        passed = not incomplete
+        need = "every planned trial ends in a result of the agent's own"
+        if policy.fail_under is not None and not exempt:
+            passed = passed and _reaches(subject.rate, policy.fail_under)
+            need = f"mean success rate of at least {policy.fail_under:.4g}, nothing missing"
+    value = "unknown" if subject.rate is None else f"{subject.rate:.4g}{interval_text(subject.interval)}"
+    count = len(subject.tasks)
+    mean = f"mean success rate {value} over {count} task{'' if count == 1 else 's'}"
+    return Verdict(
+        task="",
+        agent=subject.agent,
+        model=subject.model,
+        passed=passed,
+        incomplete=bool(incomplete),
+        value=subject.rate,
+        interval=subject.interval,
+        need=need,
+        explanation="; ".join([mean, f"need: {need}", *_others(subject.tasks)]),
+    )
+
+
+def _reaches(rate: float | None, floor: float) -> bool:
+    # 0.1 + 0.2 must reach 0.3
+    return rate is not None and (rate >= floor or math.isclose(rate, floor, rel_tol=1e-9, abs_tol=1e-12))
+
+
+def _incomplete(tasks: Sequence[TaskSummary]) -> int:
+    return sum(t.outcomes[outcome] for t in tasks for outcome in _INCOMPLETE)
+
+
+def _others(tasks: Sequence[TaskSummary]) -> list[str]:
+    """How many trials ended in every way but success, such as ``2 below_threshold, 1 not_run``."""
+    counts = {o: sum(t.outcomes[o] for t in tasks) for o in Outcome if o is not Outcome.SUCCESS}
+    found = [f"{n} {outcome.value}" for outcome, n in counts.items() if n]
+    return [", ".join(found)] if found else []

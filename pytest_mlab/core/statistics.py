@@ -1,0 +1,109 @@
+"""The few statistics that reports need, with scipy's tests and intervals behind them.
+
+Every function takes and gives plain numbers (never numpy's own), does not depend on the order of its input, and says
+None where an interval cannot be estimated: an interval of width 0 would claim a certainty that nobody has.
+scipy is imported on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb, fsum, isfinite
+from typing import NamedTuple
+
+CONFIDENCE = 0.95
+BOOTSTRAP_RESAMPLES = 9999
+BOOTSTRAP_SEED = 20240310
+
+
+class Interval(NamedTuple):
+    """A 95 % confidence interval, ends included."""
+
+    low: float
+    high: float
+
+
+def proportion_interval(successes: int, n: int) -> Interval | None:
+    """The exact (Clopper-Pearson) interval of a success rate; None for n = 0. 8 of 8 gives [0.63, 1]."""
+    if n == 0:
+        return None
+    from scipy.stats import binomtest
+
+    found = binomtest(successes, n).proportion_ci(confidence_level=CONFIDENCE, method="exact")
+    return Interval(float(found.low), float(found.high))
+
+
+def clustered_mean_interval(cluster_means: Sequence[float], low: float, high: float) -> Interval | None:
+    """The interval of a mean over clusters of equal weight, cut to [``low``, ``high``].
+
+    The estimator: every cluster (task) is one observation, its own mean, and the interval is Student's t of those
+    with clusters - 1 degrees of freedom. That is the cluster-robust interval for equally weighted clusters:
+    repeats inside a task are never taken for independent evidence about other tasks. None for fewer than two
+    clusters and for clusters that all agree.
+    """
+    values = sorted(float(v) for v in cluster_means)
+    if len(values) < 2 or _agree(values):
+        return None
+    from scipy.stats import ttest_1samp
+
+    found = ttest_1samp(values, 0.0).confidence_interval(CONFIDENCE)
+    return Interval(max(float(low), float(found.low)), min(float(high), float(found.high)))
+
+
+def bootstrap_mean_interval(values: Sequence[float]) -> Interval | None:
+    """The BCa bootstrap interval of a mean (9999 resamples, fixed seed: the same values give the same interval).
+
+    None for fewer than three values and for values that all agree.
+    """
+    ordered = sorted(float(v) for v in values)
+    if len(ordered) < 3 or _agree(ordered):
+        return None
+    import numpy as np
+    from scipy.stats import bootstrap
+
+    found = bootstrap(
+        (np.asarray(ordered),),
+        np.mean,
+        n_resamples=BOOTSTRAP_RESAMPLES,
+        confidence_level=CONFIDENCE,
+        method="BCa",
+        random_state=np.random.default_rng(BOOTSTRAP_SEED),
+    ).confidence_interval
+    low, high = float(found.low), float(found.high)
+    if not (isfinite(low) and isfinite(high)) or low == high:
+        return None
+    return Interval(low, high)
+
+
+def pass_at_k(n: int, successes: int, k: int) -> float:
+    """The chance that at least one of ``k`` trials succeeds, unbiased: 1 - C(n-c, k) / C(n, k) (Chen et al. 2021)."""
+    _check_k(n, successes, k)
+    return 1.0 - comb(n - successes, k) / comb(n, k)
+
+
+def pass_hat_k(n: int, successes: int, k: int) -> float:
+    """The chance that all of ``k`` trials succeed (pass^k), unbiased: C(c, k) / C(n, k) (Yao et al. 2024)."""
+    _check_k(n, successes, k)
+    return comb(successes, k) / comb(n, k)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean, the same for every order of ``values``; None of nothing."""
+    return fsum(values) / len(values) if values else None
+
+
+def median(values: Sequence[float]) -> float | None:
+    """The median; None of nothing."""
+    from statistics import median as of
+
+    return float(of(values)) if values else None
+
+
+def _agree(ordered: Sequence[float]) -> bool:
+    first, last = ordered[0], ordered[-1]
+    return last - first <= 1e-12 * max(1.0, abs(first), abs(last))
+
+
+def _check_k(n: int, successes: int, k: int) -> None:
+    if not (0 <= successes <= n and 1 <= k <= n):
+        raise ValueError(f"need 0 <= successes <= n and 1 <= k <= n, got n={n}, successes={successes}, k={k}")
