@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean, stdev
@@ -12,6 +13,8 @@ from pytest_mlab.suites.schema import MeasuredTable, MetricTable, SourceTable, T
 
 NEEDED_FILES = ("description.md", "data.py", "evaluator.py", "reference/actions.toml")
 DIRECTION_WORDS = {"maximize": "higher is better", "minimize": "lower is better"}
+
+_KAGGLE_REF = re.compile(r"competitions/[\w-]+|datasets/[\w-]+/[\w-]+(/versions/[1-9]\d*)?")
 
 # Recorded scores are rounded by hand or by a printer; more than this apart is a mistake.
 _TOLERANCE = 1e-3
@@ -134,10 +137,8 @@ def _embedded(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _kaggle(source: SourceTable) -> Iterator[tuple[str, str]]:
-    parts = source.ref.split("/")
-    right = (parts[0] == "competitions" and len(parts) == 2) or (parts[0] == "datasets" and len(parts) == 3)
-    if not right or not all(parts):
-        yield "ref", f'"{source.ref}" found, must be "competitions/<slug>" or "datasets/<owner>/<slug>"'
+    if not _KAGGLE_REF.fullmatch(source.ref):
+        yield "ref", f'"{source.ref}" found, must be "competitions/<slug>" or "datasets/<owner>/<slug>[/versions/<n>]"'
     if not source.consent:
         yield "consent", "a source of kind kaggle needs the address of the rules that a user must have accepted"
 

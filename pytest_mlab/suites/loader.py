@@ -19,6 +19,7 @@ from pytest_mlab.core.task import (
     Variant,
 )
 from pytest_mlab.errors import SuiteError
+from pytest_mlab.suites.actions import read_actions
 from pytest_mlab.suites.checks import problems_of
 from pytest_mlab.suites.folder import Signature, digest_of, signature
 from pytest_mlab.suites.problems import from_validation, render
@@ -62,6 +63,9 @@ def _read(folder: Path) -> TaskFile:
         raise SuiteError(render(from_validation(error), file, text)) from None
     if problems := list(problems_of(content, folder)):
         raise SuiteError(render(problems, file, text))
+    for scripted in ("reference", "baseline"):
+        if (folder / scripted).is_dir():
+            read_actions(folder / scripted)
     return content
 
 

@@ -64,16 +64,16 @@ def dotted(path: KeyPath) -> str:
     return text
 
 
-def from_validation(error: ValidationError) -> list[Problem]:
-    """The problems of a failed validation of :class:`TaskFile`."""
-    return [Problem(item["loc"], _explain(item)) for item in error.errors(include_url=False)]
+def from_validation(error: ValidationError, model: type[Table] = TaskFile) -> list[Problem]:
+    """The problems of a failed validation of ``model``, the whole file."""
+    return [Problem(item["loc"], _explain(item, model)) for item in error.errors(include_url=False)]
 
 
-def _explain(item: ErrorDetails) -> str:
+def _explain(item: ErrorDetails, model: type[Table]) -> str:
     kind, path, found = item["type"], item["loc"], item["input"]
     context = item.get("ctx", {})
     if kind == "extra_forbidden":
-        return _unknown_key(path)
+        return _unknown_key(path, model)
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
@@ -98,10 +98,10 @@ def _not_one_of(found: Any, expected: str) -> str:
     return f"{_show(found)} found, must be one of: {', '.join(ordered)}"
 
 
-def _unknown_key(path: KeyPath) -> str:
-    key, table = str(path[-1]), table_at(path[:-1])
+def _unknown_key(path: KeyPath, model: type[Table]) -> str:
+    key, table = str(path[-1]), _table_at(path[:-1], model)
     known = nearest_first(key, table.model_fields)
-    home = _home_of(key, TaskFile, ())
+    home = _home_of(key, model, ())
     where = f"[{dotted(path[:-1])}]" if len(path) > 1 else "the file's top"
     if home is not None:
         place = f"[{dotted(home)}]" if home else "the top of the file, before the first [table]"
@@ -109,9 +109,8 @@ def _unknown_key(path: KeyPath) -> str:
     return f"unknown key; nearest: {known[0]}; keys of {where}: {', '.join(known)}"
 
 
-def table_at(path: KeyPath) -> type[Table]:
-    """The model of the table at ``path``, or of the innermost table around it."""
-    table: type[Table] = TaskFile
+def _table_at(path: KeyPath, table: type[Table]) -> type[Table]:
+    """The model of the table at ``path`` below ``table``, or of the innermost table around it."""
     for part in path:
         field = table.model_fields.get(str(part))
         table = (_table_in(field.annotation) if field else None) or table

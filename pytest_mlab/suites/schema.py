@@ -1,11 +1,14 @@
-"""The shape of task.toml: strict models, one a table. What a single value may be is decided here; how values, files and
-the task's folder must agree is decided in :mod:`pytest_mlab.suites.checks`."""
+"""The shapes of task.toml and actions.toml: strict models, one a table.
+
+What a single value may be is decided here; how values, files and the task's folder must agree is decided in
+:mod:`pytest_mlab.suites.checks`.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
@@ -149,3 +152,17 @@ class TaskFile(Table):
     threshold: ThresholdTable = ThresholdTable()
     resources: ResourcesTable = ResourcesTable()
     budget: BudgetTable = BudgetTable()
+
+
+class ActionTable(Table):
+    """``[[action]]`` of an actions.toml"""
+
+    name: Text
+    args: dict[str, Any] = {}
+    content_file: RelativePath | None = None
+
+
+class ActionsFile(Table):
+    """The whole of an actions.toml."""
+
+    action: Annotated[list[ActionTable], Field(min_length=1)]

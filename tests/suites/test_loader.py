@@ -245,3 +245,64 @@ def test_a_change_of_the_same_size_is_seen(tmp_path: Path) -> None:
     file.write_text("print('brain')\n")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
     assert load_task(folder, "lab").digest != first
+
+
+KAGGLE = """kind = "kaggle"
+ref = "REF"
+consent = "https://www.kaggle.com/c/x/rules"
+"""
+
+
+@pytest.mark.parametrize("ref", ["competitions/home-data", "datasets/me/points", "datasets/me/points/versions/3"])
+def test_kaggle_sources_are_competitions_or_datasets(tmp_path: Path, ref: str) -> None:
+    folder = toy_task(tmp_path)
+    edit(folder / "task.toml", 'kind = "http"\nref = "https://data.invalid/points.csv"\n', KAGGLE.replace("REF", ref))
+    assert load_task(folder, "lab").variants["full"].sources[0].ref == ref
+
+
+@pytest.mark.parametrize("ref", ["", "home-data", "datasets/points", "competitions/a/b", "datasets/me/p/versions/x"])
+def test_other_kaggle_references_are_refused(tmp_path: Path, ref: str) -> None:
+    folder = toy_task(tmp_path)
+    edit(folder / "task.toml", 'kind = "http"\nref = "https://data.invalid/points.csv"\n', KAGGLE.replace("REF", ref))
+    assert f'data.full.source[0].ref: "{ref}" found, must be "competitions/<slug>"' in message(folder)
+
+
+def test_kaggle_sources_need_the_address_of_their_rules(tmp_path: Path) -> None:
+    folder = toy_task(tmp_path)
+    edit(
+        folder / "task.toml",
+        'kind = "http"\nref = "https://data.invalid/points.csv"',
+        'kind = "kaggle"\nref = "competitions/x"',
+    )
+    assert "data.full.source[0].consent: a source of kind kaggle needs the address of the rules" in message(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            'ref = "https://data.invalid/points.csv"',
+            'ref = "ftp://x/y"',
+            "must be an address that begins with https://",
+        ),
+        (
+            'sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"\n',
+            "",
+            "needs the sha256 of its file",
+        ),
+        ('kind = "embedded"', 'kind = "generator"', "must be empty: data.py is the generator"),
+        ('ref = "raw/points.csv"', 'ref = "raw"\nsha256 = "' + "0" * 64 + '"', "a folder has no sha256"),
+    ],
+)
+def test_each_kind_of_source_has_its_own_needs(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    folder = toy_task(tmp_path)
+    edit(folder / "task.toml", old, new)
+    assert expected in message(folder)
+
+
+def test_an_embedded_source_may_not_leave_the_task_by_a_link(tmp_path: Path) -> None:
+    folder = toy_task(tmp_path)
+    (tmp_path / "secret.csv").write_text("x")
+    (folder / "raw" / "points.csv").unlink()
+    (folder / "raw" / "points.csv").symlink_to(tmp_path / "secret.csv")
+    assert "must lie inside the task folder" in message(folder)

@@ -1,0 +1,73 @@
+"""A task's own scripts: the actions that the agents ``baseline`` and ``reference`` replay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from pytest_mlab.core.ports import Action
+from pytest_mlab.core.task import Task
+from pytest_mlab.errors import SuiteError
+from pytest_mlab.suites.problems import Problem, from_validation, render
+from pytest_mlab.suites.schema import ActionsFile, ActionTable
+from pytest_mlab.suites.toml import parse
+
+ACTIONS_FILE = "actions.toml"
+
+
+def scripted_actions(task: Task, which: Literal["baseline", "reference"]) -> list[Action]:
+    """The actions of ``baseline/`` or ``reference/``, texts of files filled in.
+
+    A task without a folder ``baseline/`` runs its starter script and submits. Raises SuiteError.
+    """
+    folder = task.folder / which
+    if which == "baseline" and not folder.is_dir():
+        return [
+            Action("Execute Script", {"script_name": task.starter_script}),
+            Action("Final Answer", {"final_answer": "the starter code as it is"}),
+        ]
+    return read_actions(folder)
+
+
+def read_actions(folder: Path) -> list[Action]:
+    """The content of ``folder/actions.toml``. Raises SuiteError with file, line and key."""
+    file = folder / ACTIONS_FILE
+    try:
+        text = file.read_text(encoding="utf-8")
+        document = parse(text)
+    except OSError as error:
+        raise SuiteError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SuiteError(f"{file}: not UTF-8 text at byte {error.start}") from None
+    except ValueError as error:
+        raise SuiteError(f"{file}:{error}") from None
+    try:
+        content = ActionsFile.model_validate(document)
+    except ValidationError as error:
+        raise SuiteError(render(from_validation(error, ActionsFile), file, text)) from None
+    problems = [problem for index, item in enumerate(content.action) for problem in _problems(index, item, folder)]
+    if content.action[-1].name != "Final Answer":
+        problems.append(Problem(("action", len(content.action) - 1), 'the last action must be "Final Answer"'))
+    if problems:
+        raise SuiteError(render(problems, file, text))
+    return [Action(item.name, _args(item, folder)) for item in content.action]
+
+
+def _problems(index: int, item: ActionTable, folder: Path) -> list[Problem]:
+    path = ("action", index, "content_file")
+    if not item.content_file:
+        return []
+    if "content" in item.args:
+        return [Problem(path, "give content_file or args.content, not both")]
+    if not (folder / item.content_file).is_file():
+        return [Problem(path, f'"{item.content_file}" found, but there is no such file in {folder.name}/')]
+    return []
+
+
+def _args(item: ActionTable, folder: Path) -> dict[str, Any]:
+    args = dict(item.args)
+    if item.content_file:
+        args["content"] = (folder / item.content_file).read_text(encoding="utf-8")
+    return args
