@@ -78,7 +78,10 @@ class AgentLoadError(MlabError):
 
 
 class ModelError(MlabError):
-    """A model call failed."""
+    """A model call failed, after ``retries`` repetitions with ``waited`` seconds between them."""
+
+    retries: int = 0
+    waited: float = 0.0
 
 
 class ProviderError(ModelError):

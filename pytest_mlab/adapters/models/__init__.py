@@ -1,0 +1,1 @@
+"""Model providers, all of them through litellm."""

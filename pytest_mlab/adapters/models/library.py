@@ -1,0 +1,34 @@
+"""litellm, imported on first use and made quiet: no network at import, no prints, no telemetry, no retries of its own.
+
+The import takes seconds, so nothing else in the package imports litellm.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from functools import cache
+from typing import Any
+
+
+@cache
+def litellm() -> Any:
+    """The configured module.
+
+    The list of prices and context sizes is the one inside the installed package (no download), and a ``.env`` file
+    in the working directory is not read: keys come from the environment alone.
+    """
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    import litellm as module
+
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    module.suppress_debug_info = True
+    module.telemetry = False
+    module.drop_params = True  # a parameter that a model does not know is left out, not an error
+    module.num_retries = 0
+    module.disable_hf_tokenizer_download = True
+    return module

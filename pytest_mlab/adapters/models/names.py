@@ -1,0 +1,78 @@
+"""Model names and the keys that they need, checked before anything is spent."""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+
+from pytest_mlab.adapters.models.library import litellm
+
+_OTHER_CREDENTIALS = frozenset(
+    {"bedrock", "bedrock_mantle", "sagemaker", "sagemaker_chat", "sagemaker_nova", "vertex_ai", "vertex_ai_beta"}
+)
+"""Providers whose credentials may be in files or come from the machine: an absent variable proves nothing."""
+
+_OWN_MACHINE = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "hosted_vllm", "vllm", "xinference"})
+"""Providers that are a program of the user's, with a default address and no key."""
+
+
+def check_model_name(name: str) -> str:
+    """'' when litellm knows which provider serves ``name``, else what is wrong, with the nearest matches."""
+    if not name.strip() or name != name.strip():
+        return f"model name {name!r} is empty or has blanks around it"
+    if provider_of(name):
+        return ""
+    provider, slash, rest = name.partition("/")
+    if slash:
+        near = get_close_matches(provider, _providers(), n=3, cutoff=0.6)
+        matches = [f"{match}/{rest}" for match in near]
+        what = f"unknown provider {provider!r} in the model name {name!r}"
+    else:
+        matches = _nearest_models(name)
+        what = f"no known provider serves a model named {name!r}"
+    hint = f"; nearest: {', '.join(matches)}" if matches else ""
+    return (
+        f"{what}{hint}; write provider/model as litellm does, "
+        f"openai/{rest or name} for any OpenAI-compatible server (OPENAI_BASE_URL)"
+    )
+
+
+def missing_key(name: str) -> str | None:
+    """The environment variable(s) to set before ``name`` can be called, None when nothing is missing.
+
+    Alternatives are joined by ' or ', several that are needed together by ' and '.
+    """
+    provider = provider_of(name)
+    if provider in _OTHER_CREDENTIALS or provider in _OWN_MACHINE:
+        return None
+    found = litellm().validate_environment(name)
+    missing = [variable for variable in found["missing_keys"] if not os.environ.get(variable)]
+    if found["keys_in_environment"] or not missing:
+        empty = provider == "openai" and not os.environ.get("OPENAI_API_KEY")
+        return "OPENAI_API_KEY" if empty else None
+    if provider == "gemini":
+        return " or ".join(sorted(missing))
+    return " and ".join(missing)
+
+
+def provider_of(name: str) -> str:
+    """litellm's name of the provider that serves ``name``, '' when there is none."""
+    library = litellm()
+    try:
+        return str(library.get_llm_provider(name)[1])
+    except library.BadRequestError:
+        return ""
+
+
+def _providers() -> list[str]:
+    return sorted(str(getattr(provider, "value", provider)) for provider in litellm().provider_list)
+
+
+def _nearest_models(name: str) -> list[str]:
+    """Full names of listed models whose last part is like ``name``, most similar first."""
+    full: dict[str, str] = {}
+    for known, entry in sorted(litellm().model_cost.items(), key=lambda item: item[0].count("/")):
+        if entry.get("mode") == "chat":
+            provider = str(entry.get("litellm_provider", ""))
+            full.setdefault(known.rsplit("/", 1)[-1], known if "/" in known or not provider else f"{provider}/{known}")
+    return [full[match] for match in get_close_matches(name, full, n=3, cutoff=0.6)]

@@ -1,0 +1,71 @@
+"""What models cost, from the list inside litellm. An unknown price is None, never 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_mlab.adapters.models.library import litellm
+from pytest_mlab.core.budget import Usage
+
+FREE_PROVIDERS = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "lemonade", "docker_model_runner"})
+"""Where a price of 0 in the list is a fact: the model runs on the user's own machine. Elsewhere it means that
+nobody wrote the price down."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """Dollars a token in and out, and the model's limits in tokens (None: unknown)."""
+
+    prompt: float
+    completion: float
+    context: int | None
+    max_output: int | None
+
+
+def worst_case_price(name: str) -> Price | None:
+    """The list price of the model ``name`` without any discount, None when it is unknown."""
+    entry = _entry(name)
+    prompt, completion = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    if prompt is None or completion is None:
+        return None
+    if not (prompt or completion) and entry.get("litellm_provider") not in FREE_PROVIDERS:
+        return None
+    return Price(
+        prompt=max(float(prompt), _highest(entry, "input_cost_per_token")),
+        completion=max(float(completion), _highest(entry, "output_cost_per_token")),
+        context=_whole(entry.get("max_input_tokens") or entry.get("max_tokens")),
+        max_output=_whole(entry.get("max_output_tokens") or entry.get("max_tokens")),
+    )
+
+
+def cost(name: str, answer: Any, usage: Usage, *, reported: bool) -> float | None:
+    """Dollars of one answer, with the provider's discounts for cached tokens when it ``reported`` them."""
+    if worst_case_price(name) is None:
+        return None
+    if reported:
+        return float(litellm().completion_cost(answer, model=name))
+    parts = litellm().cost_per_token(
+        model=name, prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
+    )
+    return float(sum(parts))
+
+
+def _entry(name: str) -> Mapping[str, Any]:
+    prices: Mapping[str, Mapping[str, Any]] = litellm().model_cost
+    if name in prices:
+        return prices[name]
+    provider, _, rest = name.partition("/")
+    entry = prices.get(rest, {})
+    return entry if entry.get("litellm_provider") == provider else {}
+
+
+def _highest(entry: Mapping[str, Any], stem: str) -> float:
+    """The dearest of a price's tiers (long prompts cost more with some providers)."""
+    tiers = [value for key, value in entry.items() if key.startswith(f"{stem}_above_") and key.endswith("_tokens")]
+    return max((float(value) for value in tiers if value), default=0.0)
+
+
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, (int, float)) else None

@@ -1,0 +1,66 @@
+"""When to ask a provider again: bounded exponential backoff with jitter that respects Retry-After. No clock here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from pytest_mlab.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Retry:
+    """``attempts`` in all; the wait after the first is between ``base / 2`` and ``base`` seconds, doubles with every
+    attempt and never passes ``cap``. A provider's Retry-After lengthens a wait, up to ``longest`` seconds: one that
+    asks for more is not waited for."""
+
+    attempts: int = 8
+    base: float = 2.0
+    cap: float = 60.0
+    longest: float = 600.0
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Retry:
+        """The defaults, changed by MLAB_MODEL_ATTEMPTS (at least 1) and MLAB_MODEL_WAIT (seconds, base of the waits).
+
+        Raises ConfigError for values that are no such numbers.
+        """
+        attempts = _number(environ, "MLAB_MODEL_ATTEMPTS", cls.attempts, at_least=1)
+        return cls(attempts=int(attempts), base=_number(environ, "MLAB_MODEL_WAIT", cls.base, at_least=0))
+
+    def delay(self, attempt: int, random: float, retry_after: float | None = None) -> float:
+        """Seconds to wait after failed attempt number ``attempt`` (from 1); ``random`` is from [0, 1)."""
+        own = min(self.cap, self.base * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * random)
+        return max(own, retry_after or 0.0)
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that a provider asks to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or a date; ``now`` is
+    Unix time). None when it does not say, or not in a way that can be read."""
+    try:
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    except (KeyError, ValueError):
+        pass
+    value = headers.get("retry-after") or headers.get("Retry-After") or ""
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _number(environ: Mapping[str, str], name: str, default: float, *, at_least: float) -> float:
+    text = environ.get(name, "")
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not at_least <= value < float("inf"):
+        raise ConfigError(f"{name}={text!r} is no number from {at_least:g} up; unset it for the default {default:g}")
+    return value
