@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pytest_mlab.adapters.models.library import litellm
 from pytest_mlab.core.budget import Usage
+from pytest_mlab.errors import ConfigError
 
 FREE_PROVIDERS = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "lemonade", "docker_model_runner"})
 """Where a price of 0 in the list is a fact: the model runs on the user's own machine. Elsewhere it means that
@@ -38,6 +39,18 @@ def worst_case_price(name: str) -> Price | None:
         context=_whole(entry.get("max_input_tokens") or entry.get("max_tokens")),
         max_output=_whole(entry.get("max_output_tokens") or entry.get("max_tokens")),
     )
+
+
+def require_prices(names: Iterable[str], max_cost: float | None) -> None:
+    """Raise ConfigError when ``max_cost`` is to limit a model whose price is unknown: the limit would not hold."""
+    if max_cost is None:
+        return
+    unknown = sorted({name for name in names if name and worst_case_price(name) is None})
+    if unknown:
+        raise ConfigError(
+            f"a limit of ${max_cost:g} cannot be kept: the price of {', '.join(unknown)} is unknown; "
+            "limit tokens instead (--mlab-max-tokens), or take the cost limit away"
+        )
 
 
 def cost(name: str, answer: Any, usage: Usage, *, reported: bool) -> float | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_mlab.adapters.models.names import check_model_name, missing_key
-from pytest_mlab.adapters.models.prices import worst_case_price
+from pytest_mlab.adapters.models.prices import require_prices, worst_case_price
+from pytest_mlab.errors import ConfigError
 
 
 @pytest.mark.parametrize("name", ["gpt-4-turbo", "openai/gpt-5", "openai/my-model", "ollama/llama3", "hosted_vllm/x"])
@@ -84,3 +85,10 @@ def test_a_model_on_the_own_machine_is_free() -> None:
 
 def test_a_zero_that_nobody_vouches_for_is_no_price() -> None:
     assert worst_case_price("sagemaker/meta-textgeneration-llama-2-7b") is None
+
+
+def test_a_cost_limit_needs_a_known_price() -> None:
+    require_prices(["gpt-4-turbo", ""], 5.0)
+    require_prices(["openai/my-model"], None)
+    with pytest.raises(ConfigError, match=r"\$5 cannot be kept: the price of openai/my-model is unknown"):
+        require_prices(["gpt-4-turbo", "openai/my-model"], 5.0)

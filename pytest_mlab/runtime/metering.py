@@ -1,0 +1,135 @@
+"""The model as an agent sees it: every call is charged to the trial's account and written to its trace."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pytest_mlab.core.budget import Usage
+from pytest_mlab.core.plan import Models
+from pytest_mlab.core.ports import Message, ModelClient, ModelReply, ModelRequest, Role
+from pytest_mlab.errors import BudgetExhausted, ConfigError, ModelError
+from pytest_mlab.runtime.account import Account
+from pytest_mlab.store.content import ContentStore
+from pytest_mlab.store.events import ModelCall
+from pytest_mlab.store.journal import Journal
+
+
+@dataclass(frozen=True)
+class MeteredModel:
+    """Implements :class:`pytest_mlab.core.ports.Model` for one trial.
+
+    ``models`` says which model plays which role; edit and fast fall back to main. A call may not last longer than
+    the trial's remaining time. The trace names prompt and reply by the digest of a blob in ``store``: the prompt as
+    JSON (``messages``, each with ``role`` and ``content``, and the parameters of the call), the reply as text. Both,
+    and all error messages, go through ``redact`` first.
+    """
+
+    client: ModelClient
+    models: Models
+    account: Account
+    journal: Journal
+    store: ContentStore
+    redact: Callable[[str], str]
+    now: Callable[[], float] = time.time
+
+    def complete(
+        self,
+        prompt: str | Sequence[Message],
+        *,
+        role: Role = "main",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        stop: Sequence[str] = (),
+    ) -> ModelReply:
+        """One completion by the model that plays ``role``.
+
+        Raises BudgetExhausted when tokens, cost or time are used up before or by this call (a reply that comes with
+        it is charged and recorded, then dropped), ModelError when the call failed and ConfigError without a model.
+        """
+        messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
+        self._check()
+        request = ModelRequest(
+            self._name(role), messages, temperature, max_tokens, tuple(stop), deadline=self._deadline()
+        )
+        begin = time.monotonic()
+        try:
+            reply = self.client.complete(request)
+        except ModelError as error:
+            self._record_failure(role, request, error, time.monotonic() - begin)
+            self._check()  # a call that was cut short by the end of the trial's time is that, not a provider's failure
+            raise
+        self._record(role, request, reply)
+        self._check()
+        return reply
+
+    def _name(self, role: Role) -> str:
+        name = getattr(self.models, role) or self.models.main
+        if not name:
+            raise ConfigError(f"the run names no model for the role {role!r}; give one with --mlab-model=NAME")
+        return str(name)
+
+    def _deadline(self) -> float | None:
+        left = self.account.remaining_seconds()
+        return None if math.isinf(left) else time.monotonic() + left
+
+    def _check(self) -> None:
+        """Every limit but the steps': the last step's own action may call a model, and the environment counts steps."""
+        budget = replace(self.account.budget, max_steps=sys.maxsize)
+        limit = self.account.ledger.exhausted(budget)
+        if limit is not None:
+            raise BudgetExhausted(f"the trial's {limit} are used up, at a model call", limit=limit)
+
+    def _record(self, role: Role, request: ModelRequest, reply: ModelReply) -> None:
+        self.account.charge_call(reply.usage, reply.cost)
+        self.journal.write(
+            ModelCall(
+                t=self.now(),
+                role=role,
+                model=request.model,
+                prompt=self._blob(_as_json(request)),
+                reply=self._blob(reply.text),
+                usage=reply.usage,
+                cost=reply.cost,
+                seconds=reply.seconds,
+                waited=reply.waited,
+                retries=reply.retries,
+                finish_reason=reply.finish_reason,
+                ledger=self.account.ledger,
+            )
+        )
+
+    def _record_failure(self, role: Role, request: ModelRequest, error: ModelError, seconds: float) -> None:
+        # Providers bill no error answer, and report no usage for a reply that never arrived.
+        self.account.charge_call(Usage(), 0.0)
+        self.journal.write(
+            ModelCall(
+                t=self.now(),
+                role=role,
+                model=request.model,
+                prompt=self._blob(_as_json(request)),
+                cost=0.0,
+                seconds=seconds,
+                waited=error.waited,
+                retries=error.retries,
+                error=self.redact(f"{type(error).__name__}: {error}"),
+                ledger=self.account.ledger,
+            )
+        )
+
+    def _blob(self, text: str) -> str:
+        return self.store.put_bytes(self.redact(text).encode("utf-8", "replace")).digest
+
+
+def _as_json(request: ModelRequest) -> str:
+    content = {
+        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+        "temperature": request.temperature,
+        "max_tokens": request.max_tokens,
+        "stop": list(request.stop),
+    }
+    return json.dumps(content, ensure_ascii=False)
