@@ -1,0 +1,123 @@
+"""The two pipes to a supervisor that runs as a child process (backends ``local`` and ``bubblewrap``)."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from typing import IO, Protocol
+
+CHUNK = 1 << 18
+PATIENCE = 12.0
+"""Seconds for a supervisor to end its tree after its stdin has ended: more than it gives itself."""
+
+
+class ChannelLost(Exception):
+    """The supervisor is gone, or does not take or give any more bytes before the deadline."""
+
+
+class Channel(Protocol):
+    """A way to talk to one supervisor. Deadlines are of ``time.monotonic()``; None waits for ever."""
+
+    def send(self, data: bytes, deadline: float | None) -> None:
+        """Hand over everything. Raises ChannelLost."""
+        ...
+
+    def receive(self, deadline: float | None) -> bytes:
+        """Some bytes, at least one. Raises ChannelLost."""
+        ...
+
+    def complaint(self) -> str:
+        """What the supervisor's surroundings wrote to stderr, cut to a few lines."""
+        ...
+
+    def close(self) -> None:
+        """End the supervisor and everything inside; returns when it is gone."""
+        ...
+
+
+class ProcessChannel:
+    """A supervisor that was started as ``argv`` with exactly ``env`` and the descriptors ``pass_fds``."""
+
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> None:
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env=dict(env),
+                pass_fds=pass_fds,
+                start_new_session=True,
+                bufsize=0,
+                cwd="/",
+            )
+        except OSError:
+            self._errors.close()
+            raise
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self._readable, self._writable = select.poll(), select.poll()
+        self._readable.register(self._stdout.fileno(), select.POLLIN)
+        self._writable.register(self._stdin.fileno(), select.POLLOUT)
+        os.set_blocking(self._stdin.fileno(), False)
+
+    @property
+    def pid(self) -> int:
+        """The process that the harness started."""
+        return self._process.pid
+
+    def send(self, data: bytes, deadline: float | None) -> None:
+        """Hand over everything. Raises ChannelLost."""
+        left = memoryview(data)
+        while left:
+            left = left[self._write(left) :]
+            if left:
+                _wait(self._writable, deadline)
+
+    def _write(self, data: memoryview) -> int:
+        try:
+            return os.write(self._stdin.fileno(), data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise ChannelLost(f"it takes no requests any more ({error.strerror})") from None
+
+    def receive(self, deadline: float | None) -> bytes:
+        """Some bytes, at least one. Raises ChannelLost."""
+        _wait(self._readable, deadline)
+        data = os.read(self._stdout.fileno(), CHUNK)
+        if not data:
+            raise ChannelLost("it ended")
+        return data
+
+    def complaint(self) -> str:
+        """The last lines on stderr."""
+        size = self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, size - 2000))
+        return self._errors.read().decode("utf-8", "replace").strip()
+
+    def close(self) -> None:
+        """End the supervisor, by the end of its stdin, by SIGTERM and by SIGKILL in turn."""
+        self._stdin.close()
+        self._stdout.close()
+        for end in (self._process.terminate, self._process.kill, None):
+            try:
+                self._process.wait(PATIENCE)
+                break
+            except subprocess.TimeoutExpired:
+                if end is not None:
+                    end()
+        self._errors.close()
+
+
+def _wait(poller: select.poll, deadline: float | None) -> None:
+    if deadline is None:
+        poller.poll()
+    elif not poller.poll(max(0, int((deadline - time.monotonic()) * 1000) + 1)):
+        raise ChannelLost("it does not answer")
