@@ -7,7 +7,7 @@ scored; any other exception, and a score that is no finite number, is the evalua
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_mlab.evaluation.csvfile import (
     boolean,
@@ -20,7 +20,11 @@ from pytest_mlab.evaluation.csvfile import (
 )
 from pytest_mlab.evaluation.verdict import InvalidSubmission, NoSubmission, record
 
+if TYPE_CHECKING:
+    from pytest_mlab.evaluation.timing import Comparison, Round, Worker, WorkerError, compare_speed
+
 __all__ = [
+    "Comparison",
     "InvalidSubmission",
     "NoSubmission",
     "Round",
@@ -37,7 +41,7 @@ __all__ = [
     "text",
 ]
 
-_TIMING = frozenset({"Round", "Worker", "WorkerError", "compare_speed"})
+_TIMING = frozenset({"Comparison", "Round", "Worker", "WorkerError", "compare_speed"})
 
 
 def __getattr__(name: str) -> Any:

@@ -34,7 +34,9 @@ def kaggle(path: Path) -> Table:
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     if header[0] != "Id" or "SalePrice" not in header:
-        raise ValueError(f"{path.name}: expected Kaggle's columns Id, ..., SalePrice; found {', '.join(header[:3])}, ...")
+        raise ValueError(
+            f"{path.name}: expected Kaggle's columns Id, ..., SalePrice; found {', '.join(header[:3])}, ..."
+        )
     return header, rows
 
 

@@ -72,7 +72,7 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
 
 def timed_round(rng: np.random.Generator, number: int, images: int) -> Round:
     """The published case in every second round, in the others something near it that cannot be foreseen."""
-    settings = {"kernel": 3, "stride": 2, "padding": 2, "filters": 8, "activation": "relu"}
+    settings: Settings = {"kernel": 3, "stride": 2, "padding": 2, "filters": 8, "activation": "relu"}
     height = width = 64
     if number % 2:
         settings |= {"stride": int(rng.integers(1, 4)), "padding": int(rng.integers(0, 4))}

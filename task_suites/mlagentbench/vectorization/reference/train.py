@@ -36,7 +36,9 @@ class Conv2DLayer:
         windows = sliding_window_view(add_padding(features, self.padding), (kernel_size, kernel_size), axis=(1, 2))
         patches = windows[:, :: self.stride, :: self.stride].transpose(0, 1, 2, 4, 5, 3)
         # One row a patch, one column a filter, so that the sums over a patch are one matrix product.
-        products = patches.reshape(-1, self.kernel_matrices[..., 0].size) @ self.kernel_matrices.reshape(-1, num_filters)
+        products = patches.reshape(-1, self.kernel_matrices[..., 0].size) @ self.kernel_matrices.reshape(
+            -1, num_filters
+        )
         output = products.reshape(num_images, new_height, new_width, num_filters) + self.biases
 
         if self.activation == "relu":
