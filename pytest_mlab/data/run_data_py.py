@@ -1,0 +1,82 @@
+"""Run a task's data.py: alone, in a process of its own that dies with this one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from pytest_mlab.core.task import Task
+from pytest_mlab.errors import DataUnavailable, SuiteError
+
+# What the host's Python may need to start and to find its libraries; no keys, no options of anything.
+_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+_TAIL_BYTES = 4000
+_TAIL_LINES = 12
+
+# Its standard input is held open by the parent: when that ends, however it ends, so does this.
+_DRIVER = """
+import importlib.util, os, sys, threading
+from pathlib import Path
+def watch():
+    os.read(0, 1)
+    os._exit(75)
+threading.Thread(target=watch, daemon=True).start()
+file, raw, public, answers, variant = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("data", file)
+module = importlib.util.module_from_spec(spec)
+sys.modules["data"] = module
+spec.loader.exec_module(module)
+module.prepare(Path(raw), Path(public), Path(answers), variant)
+sys.stdout.flush()
+sys.stderr.flush()
+"""
+
+
+def run_data_py(task: Task, variant: str, scratch: Path) -> None:
+    """Call ``prepare`` of the task's data.py with ``raw``, ``made/public`` and ``made/answers`` below ``scratch``.
+
+    It is a copy of the one file that runs, so that nothing but its arguments can enter the data. Raises SuiteError with
+    the end of what it wrote, DataUnavailable when a package is missing.
+    """
+    code, log = scratch / "data.py", scratch / "data.log"
+    shutil.copyfile(task.folder / "data.py", code)
+    folders = [str(scratch / name) for name in ("raw", "made/public", "made/answers")]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-B", "-c", _DRIVER, str(code), *folders, variant],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=out,
+            cwd=scratch,
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        )
+        with process:
+            try:
+                # Not communicate(): that would close the pipe which tells the child that its parent lives.
+                status = process.wait()
+            finally:
+                process.kill()
+    if status != 0:
+        raise _fault(task, variant, status, log, code)
+
+
+def _fault(task: Task, variant: str, status: int, log: Path, code: Path) -> SuiteError | DataUnavailable:
+    lines = _tail(log).replace(str(code), "data.py").splitlines()
+    where = f"{task.folder / 'data.py'} ({variant})"
+    if lines and lines[-1].startswith("ModuleNotFoundError"):
+        return DataUnavailable(
+            f"{where} cannot run: {lines[-1]}",
+            mend="pip install " + " ".join(f'"{line}"' for line in task.requirements or ("pytest-mlab[tasks]",)),
+        )
+    how = f"was killed by signal {-status}" if status < 0 else f"failed with exit status {status}"
+    shown = "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:])
+    return SuiteError(f"{where} {how}; the end of its output:\n{shown or '  (none)'}")
+
+
+def _tail(log: Path) -> str:
+    with log.open("rb") as stream:
+        stream.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        return stream.read().decode("utf-8", errors="replace")
