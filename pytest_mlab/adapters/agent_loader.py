@@ -1,0 +1,115 @@
+"""From an agent's reference to its class.
+
+A reference is a name (``agents/<name>.py`` under the user's rootdir, then a built-in agent, then an entry point of the
+group ``pytest_mlab.agents``), a file (``path/to/file.py`` or ``path/to/file.py:Class``, relative to the working
+directory or to the rootdir), or ``package.module:Class`` (importable as it is or from the rootdir).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from pytest_mlab.adapters.agent_files import agent_digest, import_named, is_agent_file, load_file, pick_class
+from pytest_mlab.core.names import unknown
+from pytest_mlab.core.plan import PlannedAgent
+from pytest_mlab.core.ports import Agent
+from pytest_mlab.errors import AgentLoadError, ConfigError
+from pytest_mlab.locate import builtin, search_path
+
+AGENTS_GROUP = "pytest_mlab.agents"
+
+_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
+_MODULE = re.compile(r"(?P<module>\w+(?:\.\w+)*):(?P<name>\w+)")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a reference leads: a file, or an importable module; ``class_name`` '' leaves the choice to the file."""
+
+    shown: str
+    file: Path | None = None
+    module: str = ""
+    class_name: str = ""
+
+
+def load_agent(ref: str, rootdir: Path) -> type[Agent]:
+    """The agent class that ``ref`` means.
+
+    Raises ConfigError for a name that does not exist (with the nearest match and all names) and AgentLoadError,
+    naming file and line, for a file or class that is wrong.
+    """
+    return _load(_find(ref, rootdir), rootdir)
+
+
+def plan_agent(ref: str, rootdir: Path) -> PlannedAgent:
+    """What a plan keeps of an agent: the name to show, a reference that leads to the same class from any working
+    directory, the digest of its files, and whether it calls a model. Raises as :func:`load_agent` does."""
+    place = _find(ref, rootdir)
+    found = _load(place, rootdir)
+    if place.file is not None:
+        file, lasting = place.file, f"{place.file}:{found.__name__}"
+    else:
+        file, lasting = Path(sys.modules[found.__module__].__file__ or ""), f"{place.module}:{place.class_name}"
+    digest = agent_digest(file, _fallbacks()) if file.suffix == ".py" else ""
+    return PlannedAgent(place.shown, lasting, digest, found.needs_model)
+
+
+def known_agents(rootdir: Path) -> tuple[str, ...]:
+    """The names of all agents that can be asked for by name, sorted."""
+    names = {file.stem.replace("_", "-") for folder in search_path(rootdir, "agents") for file in _agent_files(folder)}
+    return tuple(sorted(names | {point.name for point in _points()}))
+
+
+def _find(ref: str, rootdir: Path) -> _Place:
+    if match := _FILE.fullmatch(ref):
+        file, name = _existing(Path(match["path"]), rootdir), match["name"] or ""
+        return _Place(f"{file.stem}-{name}".strip("-").lower(), file, class_name=name)
+    if match := _MODULE.fullmatch(ref):
+        return _Place(match["name"].lower(), module=match["module"], class_name=match["name"])
+    stem = ref.replace("-", "_")
+    for folder in search_path(rootdir, "agents"):
+        for file in _agent_files(folder):
+            if file.stem in (stem, ref):
+                return _Place(file.stem.replace("_", "-"), file)
+    for point in _points():
+        if point.name == ref:
+            return _Place(ref, module=point.module, class_name=point.attr)
+    raise ConfigError(
+        unknown("agent", ref, known_agents(rootdir)) + "; a file is given as path/to/file.py or path/to/file.py:Class"
+    )
+
+
+def _existing(path: Path, rootdir: Path) -> Path:
+    tried = list(dict.fromkeys((base / path).resolve() for base in (Path.cwd(), rootdir)))
+    for candidate in tried:
+        if candidate.is_file():
+            return candidate
+    raise ConfigError(f"agent file {str(path)!r} does not exist; looked for {' and '.join(map(str, tried))}")
+
+
+def _load(place: _Place, rootdir: Path) -> type[Agent]:
+    if place.file is not None:
+        return pick_class(load_file(place.file, _fallbacks()), place.class_name)
+    if str(rootdir) not in sys.path:
+        sys.path.append(str(rootdir))  # last: a project's own modules never hide installed ones
+    module = import_named(place.module)
+    if not place.class_name:
+        raise AgentLoadError(f"entry point {place.shown!r} names {place.module!r}; it must name module:Class")
+    return pick_class(module, place.class_name)
+
+
+def _fallbacks() -> Sequence[Path]:
+    return (builtin("agents"),)
+
+
+def _agent_files(folder: Path) -> list[Path]:
+    return sorted(file.resolve() for file in folder.glob("*.py") if is_agent_file(file))
+
+
+def _points() -> list[EntryPoint]:
+    return sorted(entry_points(group=AGENTS_GROUP), key=lambda point: point.name)
