@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # How often in a row an attempt may bring no new byte, and how often a download may be taken up again in all.
 FRUITLESS_ATTEMPTS = 5
 ALL_ATTEMPTS = 50
-_BLOCK = 1 << 18
 
 _sleep = time.sleep
 
@@ -170,7 +169,8 @@ class _Download:
                 disable=not self.options.progress,
             ) as bar,
         ):
-            for block in reply.iter_raw(_BLOCK):
+            # Blocks as they come: collecting them to a size would lose the last ones when the connection is cut.
+            for block in reply.iter_raw():
                 out.write(block)
                 bar.update(len(block))
         if total is not None and self._size() < total:
