@@ -55,6 +55,10 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._send(content, start, trouble, partial=start > 0)
 
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.do_GET()
+
     def _send(self, content: bytes, start: int, trouble: Trouble | None, *, partial: bool) -> None:
         body = content[start:]
         shown = start + 1 if trouble == "wrong-range" else start
