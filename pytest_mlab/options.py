@@ -1,0 +1,354 @@
+"""All options in one table: pytest's ``--mlab-*`` flags and ini settings, and those of ``mlab plan``.
+
+A value comes from the command line, else from the ini file, else from the default, and is checked once, by
+:func:`resolve`. To add an option, add a row to :data:`TABLE` and a field of the same name to :class:`MlabOptions`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pytest_mlab.core.budget import Budget
+from pytest_mlab.core.durations import parse_duration
+from pytest_mlab.errors import ConfigError
+
+NEWEST = "newest"
+"""What ``--mlab-resume`` without a value means: the newest run that was started with the same settings."""
+
+Kind = Literal["text", "list", "switch", "optional"]
+IniType = Literal["string", "args", "bool", "int", "float"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One row of the table. ``parse`` turns a text into the value and raises ValueError with what is allowed.
+
+    ``kind``: ``text`` takes one value, ``list`` may be repeated, ``switch`` takes none, ``optional`` takes a value
+    or stands alone. ``ini`` is the type of the ini setting of the same name.
+    """
+
+    name: str
+    help: str
+    kind: Kind = "text"
+    parse: Callable[[str], Any] = str
+    metavar: str = "VALUE"
+    ini: IniType = "string"
+
+    @property
+    def flag(self) -> str:
+        """On the command line."""
+        return f"--mlab-{self.name}"
+
+    @property
+    def dest(self) -> str:
+        """In pytest's options and in an ini file."""
+        return "mlab_" + self.field
+
+    @property
+    def field(self) -> str:
+        """In :class:`MlabOptions`."""
+        return self.name.replace("-", "_")
+
+
+@dataclass(frozen=True)
+class MlabOptions:
+    """All options of one run, checked. None means: not given.
+
+    ``max_time`` and ``heartbeat`` are seconds, ``max_cost`` is dollars for one trial, ``threshold`` the relative
+    improvement over the baseline to pass, ``fail_under`` the suite's success rate (0 to 1) to reach.
+    """
+
+    model: tuple[str, ...] = ()
+    edit_model: str | None = None
+    fast_model: str | None = None
+    agent: tuple[str, ...] = ()
+    suite: str = "mlagentbench"
+    task: tuple[str, ...] = ()
+    repeats: int = 8
+    max_steps: int = 50
+    max_time: float = 5 * 3600.0
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    sandbox: str = "auto"
+    docker_image: str | None = None
+    network: bool = False
+    data: str = "mini"
+    threshold: float | None = None
+    gate: str | None = None
+    fail_under: float | None = None
+    strict: bool = False
+    run_dir: Path | None = None
+    resume: str | None = None
+    cache_dir: Path | None = None
+    accept_rules: tuple[str, ...] = ()
+    heartbeat: float = 60.0
+    junit_properties: str = "all"
+
+    @property
+    def active(self) -> bool:
+        """True when trials are to run: a model, an agent or a run to resume was named."""
+        return bool(self.model or self.agent or self.resume)
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of one trial."""
+        return Budget(self.max_steps, self.max_time, self.max_tokens, self.max_cost)
+
+
+def _whole(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise ValueError("give a whole number from 1")
+    return value
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise ValueError("give a number above 0")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError("give a number such as 0.1")
+    return value
+
+
+def _rate(text: str) -> float:
+    """A share: ``0.5`` or ``50%``."""
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ValueError("give a share between 0 and 1, or 0% to 100%")
+    return value
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in _TRUE | _FALSE:
+        raise ValueError("give true or false")
+    return text.lower() in _TRUE
+
+
+_TRUE, _FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise ValueError("give a name")
+    return text.strip()
+
+
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in allowed:
+            from pytest_mlab.core.names import nearest_first
+
+            raise ValueError(f"allowed: {', '.join(nearest_first(text, allowed))}")
+        return text
+
+    return parse
+
+
+TABLE: tuple[Option, ...] = (
+    Option(
+        "model",
+        "litellm model name, such as gpt-4-turbo or openai/my-model (repeatable); without --mlab-agent it drives the "
+        "research agent",
+        kind="list",
+        parse=_name,
+        metavar="NAME",
+        ini="args",
+    ),
+    Option("edit-model", "Model that rewrites files (default: the main model)", parse=_name, metavar="NAME"),
+    Option("fast-model", "Model that summarises long texts (default: the main model)", parse=_name, metavar="NAME"),
+    Option(
+        "agent",
+        "Agent under test: a name from agents/, path/to/file.py:Class, package.module:Class or an entry point "
+        "(repeatable)",
+        kind="list",
+        parse=_name,
+        metavar="AGENT",
+        ini="args",
+    ),
+    Option("suite", "Suite of tasks (default: mlagentbench)", parse=_name, metavar="NAME"),
+    Option(
+        "task",
+        "Only this task, by exact name or glob such as 'house-*' (repeatable)",
+        kind="list",
+        parse=_name,
+        metavar="NAME",
+        ini="args",
+    ),
+    Option("repeats", "Trials of each agent, model and task (default: 8)", parse=_whole, metavar="N", ini="int"),
+    Option("max-steps", "Steps of one trial (default: 50)", parse=_whole, metavar="N", ini="int"),
+    Option(
+        "max-time", "Wall time of one trial, such as 5h, 90m or 30s (default: 5h)", parse=parse_duration, metavar="TIME"
+    ),
+    Option("max-tokens", "Prompt plus completion tokens of one trial", parse=_whole, metavar="N", ini="int"),
+    Option("max-cost", "Dollars of one trial", parse=_positive, metavar="USD", ini="float"),
+    Option(
+        "sandbox",
+        "Where agent code executes: auto, bubblewrap, docker or local; auto takes the first of bubblewrap and docker "
+        "that works, local isolates nothing (default: auto)",
+        parse=_name,
+        metavar="NAME",
+    ),
+    Option("docker-image", "Image of the docker sandbox", parse=_name, metavar="IMAGE"),
+    Option("network", "Let sandboxes reach the network", kind="switch", parse=_switch, ini="bool"),
+    Option("data", "Data variant: mini or full (default: mini)", parse=_one_of("mini", "full"), metavar="VARIANT"),
+    Option(
+        "threshold",
+        "Improvement over the baseline to pass, strictly, in place of each task's own; 0.1 is 10 %%",
+        parse=_number,
+        metavar="X",
+        ini="float",
+    ),
+    Option(
+        "gate",
+        "What fails: each trial that does not beat its baseline (trial), only the verdicts (aggregate), nothing that "
+        "an agent does (none) (default: trial; aggregate with --mlab-fail-under)",
+        parse=_one_of("trial", "aggregate", "none"),
+        metavar="GATE",
+    ),
+    Option(
+        "fail-under",
+        "Success rate to reach, such as 0.5 or 50%%; implies --mlab-gate=aggregate",
+        parse=_rate,
+        metavar="RATE",
+    ),
+    Option(
+        "strict",
+        "A missing key, data set, package, GPU or sandbox is an error in place of a skip",
+        kind="switch",
+        parse=_switch,
+        ini="bool",
+    ),
+    Option("run-dir", "Folder of this run (default: reports/<run id>)", parse=Path, metavar="DIR"),
+    Option(
+        "resume",
+        "Run only what is missing in a run (its folder, its id, or the newest one with the same settings) and report "
+        "the rest from disk; write --mlab-resume=RUN",
+        kind="optional",
+        parse=_name,
+        metavar="RUN",
+    ),
+    Option(
+        "cache-dir", "Folder of prepared data and workspaces (default: the user's cache)", parse=Path, metavar="DIR"
+    ),
+    Option(
+        "accept-rules",
+        "Accept the rules of a data source, by the name that the refusal gives (repeatable)",
+        kind="list",
+        parse=_name,
+        metavar="RULES",
+        ini="args",
+    ),
+    Option(
+        "heartbeat",
+        "Interval of the line that shows running trials, such as 60s or 5m (default: 60s)",
+        parse=parse_duration,
+        metavar="TIME",
+    ),
+    Option(
+        "junit-properties",
+        "Properties in the JUnit file: all, suite or none; some strict readers refuse those of test cases "
+        "(default: all)",
+        parse=_one_of("all", "suite", "none"),
+        metavar="WHICH",
+    ),
+)
+
+BY_FIELD: Mapping[str, Option] = {option.field: option for option in TABLE}
+
+
+class _AddsOptions(Protocol):
+    def __call__(self, *names: str, **settings: Any) -> Any: ...
+
+
+def add_flags(add: _AddsOptions) -> None:
+    """Add all flags through ``add``: argparse's ``add_argument`` or pytest's ``addoption``."""
+    for option in TABLE:
+        settings: dict[str, Any] = {"dest": option.dest, "default": None, "help": option.help}
+        if option.kind == "switch":
+            settings["action"] = "store_true"
+        else:
+            settings["metavar"] = option.metavar
+        if option.kind == "list":
+            settings["action"] = "append"
+        if option.kind == "optional":
+            settings |= {"nargs": "?", "const": NEWEST}
+        add(option.flag, **settings)
+
+
+def resolve(cli: Callable[[str], Any], ini: Callable[[str], Any] = lambda dest: None) -> MlabOptions:
+    """The options: ``cli`` and ``ini`` give the raw value for an option's ``dest``, None when it was not given.
+
+    Raises ConfigError naming the option, the value found and what is allowed.
+    """
+    values: dict[str, Any] = {}
+    for option in TABLE:
+        raw, where = cli(option.dest), option.flag
+        if raw is None:
+            raw, where = _ini_value(option, ini), f"{option.dest} in the ini file"
+        if raw is not None:
+            values[option.field] = _parse(option, raw, where)
+    options = MlabOptions(**values)
+    _check_together(options)
+    return options
+
+
+def _ini_value(option: Option, ini: Callable[[str], Any]) -> Any:
+    try:
+        value = ini(option.dest)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{option.dest} in the ini file: {error}") from error
+    return None if value in ("", []) else value
+
+
+def _parse(option: Option, raw: Any, where: str) -> Any:
+    if isinstance(raw, (list, tuple)):
+        return tuple(_parse(option, one, where) for one in raw)
+    try:
+        return option.parse(str(raw))
+    except ValueError as error:
+        raise ConfigError(f"{where}={raw}: {error}") from None
+
+
+def _check_together(options: MlabOptions) -> None:
+    if options.fail_under is not None and options.gate not in (None, "aggregate"):
+        raise ConfigError(
+            f"--mlab-fail-under needs --mlab-gate=aggregate, found --mlab-gate={options.gate}; leave one of the two out"
+        )
+    if options.resume and options.run_dir:
+        raise ConfigError("--mlab-resume and --mlab-run-dir both name a run; a resumed run stays where it is")
+
+
+def given(options: MlabOptions) -> dict[str, str]:
+    """The options that differ from their defaults, as text by flag: for a run's identity and for commands to copy."""
+    default = MlabOptions()
+    return {
+        BY_FIELD[f.name].flag: _text(getattr(options, f.name))
+        for f in fields(options)
+        if getattr(options, f.name) != getattr(default, f.name)
+    }
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,169 @@
+"""What a trial needs and this machine may lack: keys, packages, GPUs, data rules accepted, a sandbox.
+
+Asked once, on the controller: a probe that differed between workers would make them collect different items. Every
+answer that something is missing names the command that mends it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from pytest_mlab.core.plan import Plan, PlannedAgent, RunSettings
+from pytest_mlab.core.task import Source, Task
+from pytest_mlab.core.trial import TrialId
+from pytest_mlab.errors import ConfigError, DataUnavailable, RequirementMissing, SandboxError
+from pytest_mlab.options import MlabOptions
+
+NVIDIA_DEVICE = Path("/dev/nvidiactl")
+
+
+def check_model_names(names: Iterable[str]) -> None:
+    """Raise ConfigError for a model that no provider is known to serve, naming the nearest that exist."""
+    wanted = [name for name in dict.fromkeys(names) if name]
+    if not wanted:
+        return
+    from pytest_mlab.adapters.models.names import check_model_name
+
+    for name in wanted:
+        if problem := check_model_name(name):
+            raise ConfigError(problem)
+
+
+def resolve_sandbox(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> tuple[str, str]:
+    """The sandbox's name, ``auto`` resolved, and what is missing for it ('' when it works)."""
+    from pytest_mlab.adapters.sandboxes import choose
+
+    trusted = all(is_trusted(agent) for agent in agents)
+    try:
+        sandbox = choose(options.sandbox, trusted_agents=trusted, docker_image=options.docker_image or "")
+    except (RequirementMissing, SandboxError) as error:
+        return ("bubblewrap" if options.sandbox == "auto" else options.sandbox), str(error)
+    return sandbox.name, ""
+
+
+def sandbox_missing(settings: RunSettings) -> str:
+    """What is missing for the sandbox of a run that began earlier; '' when it works."""
+    from pytest_mlab.adapters.sandboxes import make
+
+    try:
+        return make(settings.sandbox, docker_image=settings.docker_image).check()
+    except (RequirementMissing, SandboxError) as error:
+        return str(error)
+
+
+def is_trusted(agent: PlannedAgent) -> bool:
+    """True for the built-in agents that replay a task's own scripts: they execute nobody else's code."""
+    from pytest_mlab.locate import builtin
+
+    file = Path(agent.ref.rpartition(":")[0])
+    return agent.name in ("baseline", "reference") and file.parent == builtin("agents").resolve()
+
+
+def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[str, str]:
+    """What keeps each trial from running, by its name; ``sandbox`` is what is missing for all of them."""
+    needy = {agent.name for agent in plan.agents if agent.needs_model}
+    of_task = {task.name: sandbox or missing_for_task(task, plan.settings) for task in tasks.values()}
+    of_model = cache(missing_key)
+    found: dict[str, str] = {}
+    for trial in plan.trials:
+        reason = of_task[trial.task] or (_models(trial, plan.settings, of_model) if trial.agent in needy else "")
+        if reason:
+            found[trial.name] = reason
+    return found
+
+
+def missing_for_task(task: Task, settings: RunSettings) -> str:
+    """The first thing that the task needs and is absent; '' when all is there."""
+    return (
+        _variant(task, settings.data)
+        or _gpus(task)
+        or ("" if settings.sandbox == "docker" else _packages(task))
+        or _rules(task, settings)
+    )
+
+
+def missing_key(model: str) -> str:
+    """The environment variable that a model needs; '' when it is set."""
+    from pytest_mlab.adapters.models.names import missing_key as missing
+
+    variable = missing(model)
+    if not variable:
+        return ""
+    first = variable.split(" ")[0]
+    return str(RequirementMissing(f"the model {model} needs {variable}", mend=f"export {first}=<your key>"))
+
+
+def _models(trial: TrialId, settings: RunSettings, missing: Callable[[str], str]) -> str:
+    names = (trial.model, settings.edit_model, settings.fast_model)
+    return next((reason for name in names if name and (reason := missing(name))), "")
+
+
+def _variant(task: Task, variant: str) -> str:
+    if variant in task.variants:
+        return ""
+    have = ", ".join(task.variants)
+    return str(
+        RequirementMissing(
+            f"the task {task.name} has no data variant {variant}, only {have}",
+            mend=f"--mlab-data={next(iter(task.variants))}",
+        )
+    )
+
+
+def _gpus(task: Task) -> str:
+    if not task.resources.gpus or (NVIDIA_DEVICE.exists() and os.environ.get("CUDA_VISIBLE_DEVICES", "all") != ""):
+        return ""
+    what = f"the task {task.name} needs {task.resources.gpus} GPU, and none is visible here"
+    return str(
+        RequirementMissing(what, mend="nvidia-smi (it must list a GPU), or leave the task out with -m 'not mlab_gpu'")
+    )
+
+
+def _packages(task: Task) -> str:
+    from packaging.requirements import Requirement
+
+    absent: list[str] = []
+    for text in task.requirements:
+        wanted = Requirement(text)
+        if wanted.marker is not None and not wanted.marker.evaluate():
+            continue
+        try:
+            found = metadata.version(wanted.name)
+        except metadata.PackageNotFoundError:
+            absent.append(text)
+            continue
+        if not wanted.specifier.contains(found, prereleases=True):
+            absent.append(text)
+    if not absent:
+        return ""
+    quoted = " ".join(f"'{text}'" for text in absent)
+    return str(
+        RequirementMissing(f"the task {task.name} needs {', '.join(absent)}", mend=f"python -m pip install {quoted}")
+    )
+
+
+def _rules(task: Task, settings: RunSettings) -> str:
+    """Rules of a data source that nobody has accepted yet, unless the data are there already."""
+    from pytest_mlab.data.prepare import is_prepared
+    from pytest_mlab.data.sources.base import Options, require_consent
+
+    sources = [source for source in task.variants[settings.data].sources if source.consent]
+    cache_dir = Path(settings.cache_dir)
+    if not sources or is_prepared(task, settings.data, cache_dir):
+        return ""
+    options = Options(cache_dir / "downloads", settings.data, settings.consent)
+    try:
+        for source in sources:
+            require_consent(source, _rules_name(source, task), task, options)
+    except DataUnavailable as error:
+        return str(error)
+    return ""
+
+
+def _rules_name(source: Source, task: Task) -> str:
+    """What ``--mlab-accept-rules`` calls a source's rules: the competition's or data set's name, or the task's."""
+    return source.ref.split("/versions/")[0].split("/")[-1] if source.kind == "kaggle" else task.name

@@ -1,0 +1,119 @@
+"""Finding the run to resume, and making sure that what is missing in it can still be compared with what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pytest_mlab import requirements
+from pytest_mlab.core.names import nearest_first
+from pytest_mlab.core.plan import Plan
+from pytest_mlab.core.task import Task
+from pytest_mlab.errors import ConfigError, StoreError
+from pytest_mlab.options import NEWEST, MlabOptions
+from pytest_mlab.planning import REPORTS, Planned, fresh_plan
+from pytest_mlab.store.rundir import PLAN, RunDir
+
+
+def resume_plan(options: MlabOptions, rootdir: Path) -> Planned:
+    """The plan of the run that ``--mlab-resume`` names.
+
+    Raises ConfigError when there is no such run, when the other options ask for something else, and when a task or an
+    agent has changed since; StoreError when the run is damaged.
+    """
+    asked = fresh_plan(options, rootdir).plan if options.model or options.agent else None
+    run = _newest(asked, rootdir) if options.resume == NEWEST else _named(str(options.resume), rootdir)
+    if asked is not None and (difference := _difference(run.plan, asked)):
+        raise ConfigError(
+            f"run {run.plan.run_id} was started with other settings: {difference}; repeat its options, give none but "
+            f"--mlab-resume={run.plan.run_id}, or start a new run"
+        )
+    tasks = _unchanged_tasks(run.plan)
+    _check_agents(run.plan, rootdir)
+    done = run.results()
+    missing = requirements.sandbox_missing(run.plan.settings)
+    blocked = requirements.blocked(run.plan, tasks, missing)
+    open_ones = {trial.name for trial in run.plan.trials if trial not in done}
+    return Planned(
+        run.plan, tasks, {name: why for name, why in blocked.items() if name in open_ones}, run.path, resumed=True
+    )
+
+
+def _named(name: str, rootdir: Path) -> RunDir:
+    for path in (Path(name), rootdir / REPORTS / name):
+        if (path / PLAN).is_file():
+            return RunDir.open(path.absolute())
+    known = [run.plan.run_id for run in _runs(rootdir)]
+    exists = f"runs in {rootdir / REPORTS}: {', '.join(nearest_first(name, known)[:5])}" if known else "there are none"
+    raise ConfigError(
+        f"--mlab-resume={name}: no run of that id and no folder with a {PLAN}; {exists} (write --mlab-resume=RUN with "
+        "an equals sign; alone, it must not stand before a path)"
+    )
+
+
+def _newest(asked: Plan | None, rootdir: Path) -> RunDir:
+    differences: list[str] = []
+    for run in _runs(rootdir):
+        difference = _difference(run.plan, asked) if asked is not None else ""
+        if not difference:
+            return run
+        differences.append(f"{run.plan.run_id} differs: {difference}")
+    why = f"; the newest of another kind, {differences[0]}" if differences else ""
+    raise ConfigError(f"--mlab-resume: no run to resume in {rootdir / REPORTS}{why}; leave it out to start a new run")
+
+
+def _runs(rootdir: Path) -> Iterator[RunDir]:
+    """Readable runs, the newest first (their ids sort by time)."""
+    folder = rootdir / REPORTS
+    for path in sorted(folder.iterdir() if folder.is_dir() else (), reverse=True):
+        if (path / PLAN).is_file():
+            try:
+                yield RunDir.open(path)
+            except StoreError:
+                continue  # of another version, or damaged: by name, it is an error
+
+
+def _difference(stored: Plan, asked: Plan) -> str:
+    """The first thing in which a stored run differs from what is asked for; '' when it can be resumed."""
+    for name in stored.settings.__dataclass_fields__:
+        was, now = getattr(stored.settings, name), getattr(asked.settings, name)
+        if was != now:
+            return f"{name.replace('_', '-')} was {was}, is {now}"
+    names = {agent.name for agent in asked.agents}
+    for agent in stored.agents:
+        if agent.name not in names:
+            return f"it has the agent {agent.name}"
+    planned = set(asked.trials)
+    for trial in stored.trials:
+        if trial not in planned:
+            return f"it has the trial {trial.name}"
+    return ""
+
+
+def _unchanged_tasks(plan: Plan) -> dict[str, Task]:
+    from pytest_mlab.suites.loader import load_task
+
+    tasks: dict[str, Task] = {}
+    for planned in plan.tasks:
+        folder = Path(planned.folder)
+        if not folder.is_dir():
+            raise ConfigError(f"run {plan.run_id} has the task {planned.name} from {folder}, which is gone; restore it")
+        task = load_task(folder, planned.suite)
+        if task.digest != planned.digest:
+            raise ConfigError(
+                f"the task {planned.name} ({folder}) has changed since run {plan.run_id} began; its trials could not "
+                "be compared with new ones: restore the files, or start a new run"
+            )
+        tasks[task.name] = task
+    return tasks
+
+
+def _check_agents(plan: Plan, rootdir: Path) -> None:
+    from pytest_mlab.adapters.agent_loader import plan_agent
+
+    for agent in plan.agents:
+        if plan_agent(agent.ref, rootdir).digest != agent.digest:
+            raise ConfigError(
+                f"the agent {agent.name} ({agent.ref}) has changed since run {plan.run_id} began; its trials could "
+                "not be compared with new ones: restore the file, or start a new run"
+            )
