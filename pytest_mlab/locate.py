@@ -12,6 +12,7 @@ from pytest_mlab.errors import ConfigError
 
 Kind = Literal["task_suites", "agents"]
 
+DEFAULT_SUITE = "mlagentbench"
 SUITES_GROUP = "pytest_mlab.suites"
 
 _PACKAGE = Path(__file__).resolve().parent

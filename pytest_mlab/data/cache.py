@@ -57,8 +57,3 @@ class Slot:
     def scratch_prefix(self) -> str:
         """How names of folders begin in which this variant is prepared."""
         return f".tmp-{self.variant}-"
-
-    @property
-    def downloads(self) -> Path:
-        """Where downloads are kept, those of all tasks together."""
-        return self.cache / "downloads"

@@ -64,7 +64,7 @@ def prepare(
     if not force and (ready := is_prepared(task, variant, cache)):
         return ready
     slot = _slot(task, variant, cache)
-    options = Options(slot.downloads, variant, consent, progress)
+    options = Options(cache, variant, consent, progress)
 
     from filelock import FileLock
 

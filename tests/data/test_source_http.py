@@ -143,20 +143,32 @@ def test_rules_must_have_been_accepted_before_a_byte_is_fetched(tmp_path: Path, 
     with pytest.raises(DataUnavailable) as caught:
         prepare(task, "full", tmp_path / "cache", consent=["another"])
     assert "read them at https://rules.invalid" in str(caught.value)
-    assert caught.value.mend == "mlab prepare toy --data full --accept-rules toy"
+    assert caught.value.mend == "mlab prepare toy --data full --suite lab --accept-rules toy"
     assert server.ranges == []
     assert prepare(task, "full", tmp_path / "cache", consent=["toy"]).variant == "full"
 
 
-def test_size_and_licence_are_said_and_a_bar_is_shown_when_asked_for(
-    tmp_path: Path, server: FileServer, capsys: pytest.CaptureFixture[str]
+def test_size_and_licence_are_said_first_and_a_terminal_shows_a_bar(
+    tmp_path: Path, server: FileServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = full_task(tmp_path, source(server))
     prepare(task, "full", tmp_path / "quiet")
     assert capsys.readouterr().err == ""
-    prepare(task, "full", tmp_path / "loud", progress=True)
+    prepare(task, "full", tmp_path / "lines", progress=True)
+    said = capsys.readouterr().err
+    assert "(1 MB, licence: CC0)" in said
+    assert "%" not in said
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    prepare(task, "full", tmp_path / "bar", progress=True)
     said = capsys.readouterr().err
     assert said.index("(1 MB, licence: CC0)") < said.index("100%")
+
+
+def test_the_command_names_a_cache_that_is_not_the_default(tmp_path: Path, server: FileServer) -> None:
+    task = full_task(tmp_path, source(server, consent="https://rules.invalid"))
+    with pytest.raises(DataUnavailable) as caught:
+        prepare(task, "full", tmp_path / "my cache")
+    assert caught.value.mend.endswith(f"--suite lab --cache-dir '{tmp_path}/my cache' --accept-rules toy")
 
 
 @pytest.mark.parametrize("package", ["httpx", "tqdm"])

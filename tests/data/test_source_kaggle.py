@@ -120,7 +120,7 @@ def test_without_consent_nothing_is_asked_for(tmp_path: Path, kaggle: FileServer
         prepare(full_task(tmp_path, "competitions/home-data-for-ml-course"), "full", tmp_path / "cache")
     assert f"read them at {RULES}" in str(caught.value)
     assert "0.5 MB, licence: competition rules" in str(caught.value)
-    assert caught.value.mend == "mlab prepare toy --data full --accept-rules home-data-for-ml-course"
+    assert caught.value.mend == "mlab prepare toy --data full --suite lab --accept-rules home-data-for-ml-course"
     assert kaggle.ranges == []
 
 
@@ -130,7 +130,7 @@ def test_without_an_account_the_command_that_gives_one_is_named(tmp_path: Path) 
         prepare(task, "full", tmp_path / "cache", consent=["home"])
     assert "create a token at https://www.kaggle.com/settings/api" in str(caught.value)
     assert caught.value.mend == (
-        "KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> mlab prepare toy --data full --accept-rules home"
+        "KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> mlab prepare toy --data full --suite lab --accept-rules home"
     )
 
 

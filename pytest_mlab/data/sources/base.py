@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Collection
@@ -12,7 +13,9 @@ from pathlib import Path
 from typing import Protocol
 
 from pytest_mlab.core.task import Source, Task
+from pytest_mlab.data.cache import default_cache_dir
 from pytest_mlab.errors import DataUnavailable, SuiteError
+from pytest_mlab.locate import DEFAULT_SUITE
 
 FULL_EXTRA = 'pip install "pytest-mlab[full]"'
 
@@ -21,13 +24,18 @@ _log = logging.getLogger("pytest_mlab.data")
 
 @dataclass(frozen=True)
 class Options:
-    """How to fetch: ``consent`` names the rules that the user has accepted, ``downloads`` is where whole and partial
-    downloads are kept, ``progress`` writes to stderr what goes on, ``variant`` is what the files are for."""
+    """How to fetch: ``consent`` names the rules that the user has accepted, ``progress`` writes to stderr what goes
+    on, ``cache`` keeps whole and partial downloads, ``variant`` is what the files are for."""
 
-    downloads: Path
+    cache: Path
     variant: str
     consent: Collection[str] = ()
     progress: bool = False
+
+    @property
+    def downloads(self) -> Path:
+        """Where downloads are kept, those of all tasks together."""
+        return self.cache / "downloads"
 
 
 class Fetch(Protocol):
@@ -37,17 +45,37 @@ class Fetch(Protocol):
 
 
 def prepare_command(task: Task, options: Options, *, accept: str = "") -> str:
-    """The command that prepares the data."""
-    return f"mlab prepare {task.name} --data {options.variant}" + (f" --accept-rules {accept}" if accept else "")
+    """The command that prepares the data in the same cache."""
+    words = ["mlab", "prepare", task.name, "--data", options.variant]
+    if task.suite != DEFAULT_SUITE:
+        words += ["--suite", task.suite]
+    if options.cache != default_cache_dir():
+        words += ["--cache-dir", str(options.cache)]
+    if accept:
+        words += ["--accept-rules", accept]
+    return shlex.join(words)
 
 
-def require_consent(source: Source, slug: str, task: Task, options: Options) -> None:
+def rules_of(task: Task, variant: str) -> dict[str, str]:
+    """Rules that a user must have accepted for a variant's data: their addresses by the word that accepts them."""
+    return {rules_word(source, task): source.consent for source in task.variants[variant].sources if source.consent}
+
+
+def rules_word(source: Source, task: Task) -> str:
+    """What ``--accept-rules`` calls a source's rules: the slug at Kaggle, elsewhere the task's name."""
+    if source.kind != "kaggle":
+        return task.name
+    return source.ref.split("/versions/")[0].split("/")[-1]
+
+
+def require_consent(source: Source, task: Task, options: Options) -> None:
     """Raise DataUnavailable when the source has rules and the user did not say that they were accepted."""
-    if source.consent and slug not in options.consent:
+    word = rules_word(source, task)
+    if source.consent and word not in options.consent:
         raise DataUnavailable(
             f"the data of {task.name} ({source.ref}, {size_text(source)}) come under rules that you must accept: "
             f"read them at {source.consent}, then say so",
-            mend=prepare_command(task, options, accept=slug),
+            mend=prepare_command(task, options, accept=word),
         )
 
 

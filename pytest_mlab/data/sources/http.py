@@ -38,7 +38,7 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
     The whole file is kept among the downloads, and so is the part of one that was cut off. Raises DataUnavailable.
     """
     _require_packages(task, options)
-    require_consent(source, task.name, task, options)
+    require_consent(source, task, options)
     name = PurePosixPath(unquote(urlsplit(source.ref).path)).name or "download"
     options.downloads.mkdir(parents=True, exist_ok=True)
     whole = options.downloads / f"{source.sha256[:16]}-{name}"
@@ -166,7 +166,7 @@ class _Download:
                 initial=start,
                 unit="B",
                 unit_scale=True,
-                disable=not self.options.progress,
+                disable=None if self.options.progress else True,  # None: shown on a terminal only
             ) as bar,
         ):
             # Blocks as they come: collecting them to a size would lose the last ones when the connection is cut.

@@ -16,6 +16,7 @@ from pytest_mlab.data.sources.base import (
     place_file,
     prepare_command,
     require_consent,
+    rules_word,
     size_text,
 )
 from pytest_mlab.errors import DataUnavailable
@@ -36,22 +37,21 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
             mend=f"{FULL_EXTRA} && {prepare_command(task, options)}",
         ) from None
     kind, _, handle = source.ref.partition("/")
-    slug = handle.split("/versions/")[0].split("/")[-1]
-    require_consent(source, slug, task, options)
+    require_consent(source, task, options)
     announce(f"fetching {source.ref} from Kaggle ({size_text(source)})", options)
     download = kagglehub.competition_download if kind == "competitions" else kagglehub.dataset_download
-    with _as_unavailable(source, task, slug, options), _quiet(options):
+    with _as_unavailable(source, task, options), _quiet(options):
         place = Path(download(handle))
     for name, entry in walk(place):
         place_file(Path(entry.path), into / name)
 
 
 @contextmanager
-def _as_unavailable(source: Source, task: Task, slug: str, options: Options) -> Iterator[None]:
+def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[None]:
     """Errors of kagglehub as DataUnavailable, with the way out."""
     from kagglehub import exceptions
 
-    again = prepare_command(task, options, accept=slug)
+    again = prepare_command(task, options, accept=rules_word(source, task))
     where = f"data of {task.name}: {source.ref}"
     try:
         yield

@@ -1,0 +1,128 @@
+"""``mlab prepare``: get the data of tasks ready before a run needs them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pytest_mlab.core.task import Task
+from pytest_mlab.errors import MlabError
+from pytest_mlab.locate import DEFAULT_SUITE
+
+if TYPE_CHECKING:
+    from pytest_mlab.suites.catalog import Catalog
+
+HELP = "prepare the data of tasks: fetch, check, convert, keep in the cache"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of one task. ``bytes`` counts public files and answers; ``mend`` is the command that may help."""
+
+    task: str
+    variant: str
+    status: Literal["prepared", "ready", "failed"]
+    bytes: int = 0
+    seconds: float = 0.0
+    digest: str = ""
+    path: str = ""
+    error: str = ""
+    mend: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="names of tasks (default: all of the suite)")
+    parser.add_argument("--data", default="mini", choices=("mini", "full"), help="data variant (default: %(default)s)")
+    parser.add_argument("--suite", default=DEFAULT_SUITE, help="the suite (default: %(default)s)")
+    parser.add_argument("--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first")
+    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="where prepared data are kept")
+    parser.add_argument(
+        "--accept-rules",
+        action="append",
+        default=[],
+        metavar="SLUG",
+        help="say that you have accepted the rules of a competition or data set (repeatable)",
+    )
+    parser.add_argument("--yes", action="store_true", help="say so for all rules of the tasks asked for")
+    parser.add_argument("--force", action="store_true", help="prepare again what is prepared already")
+    parser.add_argument("--json", action="store_true", help="write one JSON list instead of lines; no progress")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prepare one task after the other; 1 when any of them failed. Raises ConfigError for unknown names."""
+    reports = []
+    for report in _reports(args):
+        reports.append(report)
+        if not args.json:
+            _say(report)
+    if args.json:
+        sys.stdout.write(json.dumps([asdict(report) for report in reports], indent=1) + "\n")
+    return 1 if any(report.status == "failed" for report in reports) else 0
+
+
+def _reports(args: argparse.Namespace) -> Iterator[Report]:
+    from pytest_mlab.core.names import unknown
+    from pytest_mlab.errors import ConfigError
+    from pytest_mlab.suites.catalog import Catalog
+
+    catalog = Catalog(args.rootdir)
+    known = catalog.task_names(args.suite)
+    for name in args.tasks:
+        if name not in known:
+            raise ConfigError(f"{unknown('task', name, known)} (suite {args.suite})")
+    for name in dict.fromkeys(args.tasks or known):
+        yield _report(name, catalog, args)
+
+
+def _report(name: str, catalog: Catalog, args: argparse.Namespace) -> Report:
+    try:
+        return _prepare(catalog.task(name, args.suite), args)
+    except MlabError as error:
+        return Report(name, args.data, "failed", error=str(error), mend=getattr(error, "mend", ""))
+
+
+def _prepare(task: Task, args: argparse.Namespace) -> Report:
+    from pytest_mlab.data.cache import default_cache_dir
+    from pytest_mlab.data.checksums import walk
+    from pytest_mlab.data.prepare import is_prepared, prepare
+
+    cache = args.cache_dir or default_cache_dir()
+    begun = time.perf_counter()
+    ready = None if args.force else is_prepared(task, args.data, cache)
+    data = ready or prepare(
+        task, args.data, cache, consent=_consent(task, args), progress=not args.json, force=args.force
+    )
+    seconds = round(time.perf_counter() - begun, 3)
+    size = sum(entry.stat().st_size for side in (data.public, data.answers) for _, entry in walk(side))
+    status: Literal["ready", "prepared"] = "ready" if ready else "prepared"
+    return Report(task.name, args.data, status, size, seconds, data.digest, str(data.public.parent))
+
+
+def _consent(task: Task, args: argparse.Namespace) -> tuple[str, ...]:
+    """The rules that were accepted; ``--yes`` accepts all of the task's, and says which."""
+    from pytest_mlab.data.sources.base import rules_of
+
+    accepted = list(args.accept_rules)
+    if args.yes and args.data in task.variants:
+        for word, address in rules_of(task, args.data).items():
+            sys.stderr.write(f"{task.name}: you accept the rules at {address}\n")
+            accepted.append(word)
+    return tuple(accepted)
+
+
+def _say(report: Report) -> None:
+    what = f"{report.task} ({report.variant})"
+    if report.status == "failed":
+        sys.stdout.write(f"{what}: failed: {report.error}\n")
+    else:
+        how = f"prepared in {report.seconds:.1f} s" if report.status == "prepared" else "ready"
+        size = f"{report.bytes / 1e6:.1f} MB"
+        sys.stdout.write(f"{what}: {how}, {size}, digest {report.digest[:12]}, {report.path}\n")
+    sys.stdout.flush()
