@@ -1,0 +1,138 @@
+"""An environment without a workspace or a sandbox, and a model without a provider: for tests of agents alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_mlab.core.budget import Budget, Ledger, Usage
+from pytest_mlab.core.ports import Action, ActionSpec, Message, Model, ModelReply, Observation, Role, Step
+from pytest_mlab.errors import BudgetExhausted, TrialOver
+
+ACTIONS: Mapping[str, tuple[str, ...]] = {
+    "List Files": ("dir_path",),
+    "Read File": ("file_name",),
+    "Write File": ("file_name", "content"),
+    "Append File": ("file_name", "content"),
+    "Copy File": ("source", "destination"),
+    "Undo Edit Script": ("script_name",),
+    "Execute Script": ("script_name",),
+    "Python REPL": ("command",),
+    "Final Answer": ("final_answer",),
+    "Understand File": ("file_name", "things_to_look_for"),
+    "Inspect Script Lines": ("script_name", "start_line_number", "end_line_number"),
+    "Edit Script (AI)": ("script_name", "edit_instruction", "save_name"),
+    "Edit Script Segment (AI)": (
+        "script_name",
+        "start_line_number",
+        "end_line_number",
+        "edit_instruction",
+        "save_name",
+    ),
+    "Append Summary to Research Log": ("content",),
+    "Retrieval from Research Log": ("current_plan",),
+    "Reflection": ("things_to_reflect_on",),
+}
+
+
+def spec(name: str) -> ActionSpec:
+    """The action ``name`` with texts for its arguments."""
+    properties = {argument: {"type": "string", "description": f"the {argument}"} for argument in ACTIONS[name]}
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return ActionSpec(name, f"does {name}", schema, f"what {name} gives")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One call of the fake model."""
+
+    prompt: str
+    role: Role
+    temperature: float | None
+    stop: tuple[str, ...]
+
+
+@dataclass
+class FakeModel:
+    """Gives ``main`` replies one after the other (a list that is used up, an exception raises) and ``fast`` replies
+    by a function of the prompt."""
+
+    main: list[str | Exception] = field(default_factory=list)
+    fast: Callable[[str], str] = lambda prompt: "in short"
+    asked: list[Asked] = field(default_factory=list)
+
+    def complete(
+        self,
+        prompt: str | Sequence[Message],
+        *,
+        role: Role = "main",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        stop: Sequence[str] = (),
+    ) -> ModelReply:
+        assert isinstance(prompt, str)
+        self.asked.append(Asked(prompt, role, temperature, tuple(stop)))
+        text = self.fast(prompt) if role == "fast" else self.main.pop(0)
+        if isinstance(text, Exception):
+            raise text
+        return ModelReply(text, "fake", Usage(), 0.0, 0.0)
+
+    def prompts(self, role: Role = "main") -> list[str]:
+        """The prompts of one role, in order."""
+        return [asked.prompt for asked in self.asked if asked.role == role]
+
+
+@dataclass
+class FakeEnvironment:
+    """Answers an action by ``react`` (a text, or an observation) after the checks that every environment makes."""
+
+    model: Model
+    react: Callable[[Action], str | Observation] = lambda action: f"did {action.name}"
+    scripts: Mapping[str, Sequence[Action]] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    task_description: str = "Make the number larger. It costs $5."
+    log_dir: Path = Path("unused")
+    history: list[Step] = field(default_factory=list)
+    notes: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    done: bool = False
+
+    @property
+    def actions(self) -> Mapping[str, ActionSpec]:
+        return {name: spec(name) for name in ACTIONS}
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(steps=len(self.history))
+
+    @property
+    def executed(self) -> list[Action]:
+        """The actions so far."""
+        return [step.action for step in self.history]
+
+    def execute(self, action: Action) -> Observation:
+        if self.done:
+            raise TrialOver("the trial is over")
+        if len(self.history) >= self.budget.max_steps:
+            raise BudgetExhausted("no steps left", limit="steps")
+        seen = self._observe(action)
+        self.done = seen.done
+        self.history.append(Step(len(self.history) + 1, action, seen, 0.0))
+        return seen
+
+    def _observe(self, action: Action) -> Observation:
+        if action.name not in ACTIONS:
+            return Observation(f"no action {action.name!r}; actions: {', '.join(ACTIONS)}", ok=False)
+        if set(action.args) != set(ACTIONS[action.name]):
+            return Observation(f"{action.name} takes {', '.join(ACTIONS[action.name])}", ok=False)
+        if action.name == "Final Answer":
+            return Observation("submitted", done=True)
+        answer = self.react(action)
+        return Observation(answer) if isinstance(answer, str) else answer
+
+    def script(self, name: Literal["baseline", "reference"]) -> Sequence[Action]:
+        return self.scripts[name]
+
+    def note(self, kind: str, data: Mapping[str, Any]) -> None:
+        self.notes.append((kind, data))
