@@ -52,7 +52,7 @@ class MeteredModel:
         it is charged and recorded, then dropped), ModelError when the call failed and ConfigError without a model.
         """
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
-        self._check()
+        self._check(role)
         request = ModelRequest(
             self._name(role), messages, temperature, max_tokens, tuple(stop), deadline=self._deadline()
         )
@@ -61,10 +61,12 @@ class MeteredModel:
             reply = self.client.complete(request)
         except ModelError as error:
             self._record_failure(role, request, error, time.monotonic() - begin)
-            self._check()  # a call that was cut short by the end of the trial's time is that, not a provider's failure
+            self._check(
+                role
+            )  # a call that was cut short by the end of the trial's time is that, not a provider's failure
             raise
         self._record(role, request, reply)
-        self._check()
+        self._check(role)
         return reply
 
     def _name(self, role: Role) -> str:
@@ -77,12 +79,15 @@ class MeteredModel:
         left = self.account.remaining_seconds()
         return None if math.isinf(left) else time.monotonic() + left
 
-    def _check(self) -> None:
-        """Every limit but the steps': the last step's own action may call a model, and the environment counts steps."""
-        budget = replace(self.account.budget, max_steps=sys.maxsize)
+    def _check(self, role: Role) -> None:
+        """Raise when a limit is reached. Used up steps stop only the agent's own thinking (main): the action that is
+        the last step may itself call the other two."""
+        budget = self.account.budget
+        if role != "main":
+            budget = replace(budget, max_steps=sys.maxsize)
         limit = self.account.ledger.exhausted(budget)
         if limit is not None:
-            raise BudgetExhausted(f"the trial's {limit} are used up, at a model call", limit=limit)
+            raise BudgetExhausted(f"the trial's {limit} are used up, at a model call ({role})", limit=limit)
 
     def _record(self, role: Role, request: ModelRequest, reply: ModelReply) -> None:
         self.account.charge_call(reply.usage, reply.cost)

@@ -157,10 +157,14 @@ class TestLimits:
             bench.model.complete("x")
         assert bench.calls[0].error == "ProviderDownError: timed out"
 
-    def test_used_up_steps_do_not_stop_the_last_step_s_own_calls(self, bench: Bench) -> None:
+    def test_used_up_steps_stop_the_agent_but_not_the_last_step_s_own_calls(self, bench: Bench) -> None:
         bench.budget(max_steps=1)
         bench.account.charge_step()
-        assert bench.model.complete("x").model == "big"
+        assert bench.model.complete("x", role="edit").model == "big"
+        assert bench.model.complete("x", role="fast").model == "big"
+        with pytest.raises(BudgetExhausted) as caught:
+            bench.model.complete("x")
+        assert caught.value.limit == "steps"
 
     def test_the_deadline_is_the_trial_s_end(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("time.monotonic", lambda: 1000.0)
