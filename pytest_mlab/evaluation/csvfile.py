@@ -243,7 +243,7 @@ def _convert(
             except ValueError:
                 bad.append(f"{_show(value)} in row {n} ({_label(key)} {_show(i)[1:-1]})")
         if bad:
-            expected = _EXPECTED.get(converter, "another kind of value")
+            expected = _EXPECTED.get(converter) or getattr(converter, "expected", "another kind of value")
             raise InvalidSubmission(
                 f"{name} has bad values in column {_label(column)}: {_some(bad)}; expected {expected}"
             )

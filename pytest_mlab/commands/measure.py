@@ -1,0 +1,86 @@
+"""``mlab measure``: run baselines or references repeatedly and record what they scored."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from pytest_mlab.core.task import Baseline, Task
+from pytest_mlab.errors import ConfigError
+
+HELP = "measure what a task's baseline or reference scores, and record it in task.toml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="names of tasks (default: all of the suite)")
+    parser.add_argument("--suite", default="mlagentbench", help="the suite (default: %(default)s)")
+    parser.add_argument("--what", choices=("baseline", "reference"), default="baseline", help="default: %(default)s")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of each task (default: %(default)s)")
+    parser.add_argument("--data", default="mini", metavar="VARIANT", help="data variant (default: %(default)s)")
+    parser.add_argument("--write", action="store_true", help="record the scores in the tasks' task.toml")
+    parser.add_argument("--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first")
+    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="where prepared data are kept")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, print a line a task, and write with ``--write``; 0, or an MlabError."""
+    if args.runs < 1:
+        raise ConfigError(f"--runs {args.runs}: at least 1 is needed")
+    for task in _chosen(args):
+        result = _measure(task, args)
+        print(_line(task, args.what, result), flush=True)
+        if args.write:
+            _write(task.folder / "task.toml", f"data.{args.data}.{args.what}", result)
+    return 0
+
+
+def _chosen(args: argparse.Namespace) -> tuple[Task, ...]:
+    from pytest_mlab.suites.catalog import Catalog
+
+    catalog = Catalog(args.rootdir)
+    if not args.tasks:
+        return catalog.tasks(args.suite)
+    return tuple(catalog.task(name, args.suite) for name in args.tasks)
+
+
+def _measure(task: Task, args: argparse.Namespace) -> Baseline:
+    from pytest_mlab.data.cache import default_cache_dir
+    from pytest_mlab.data.prepare import prepare
+    from pytest_mlab.measuring import measure_once, where_measured
+    from pytest_mlab.suites.measured import summarise
+
+    prepared = prepare(task, args.data, args.cache_dir or default_cache_dir())
+    scores = []
+    for number in range(1, args.runs + 1):
+        score = measure_once(task, prepared, args.what)
+        print(f"{task.name}: {args.what}, run {number} of {args.runs}: {score:.6g}", file=sys.stderr, flush=True)
+        scores.append(score)
+    return summarise(scores, measured=_name(task, args.what), machine=where_measured(task))
+
+
+def _name(task: Task, what: str) -> str:
+    """What was run, as task.toml calls it."""
+    if what == "reference":
+        return what
+    return "filled-starter" if (task.folder / "baseline").is_dir() else "starter"
+
+
+def _line(task: Task, what: str, result: Baseline) -> str:
+    better = "higher" if task.sign > 0 else "lower"
+    spread = f"mean {result.mean:.6g}, sd {result.std:.3g}, n {result.n}"
+    return f"{task.name}: {what}: {task.metric.name} {spread} ({better} is better)"
+
+
+def _write(file: Path, table: str, result: Baseline) -> None:
+    """Replace one table of a task.toml, whole or not at all. Raises SuiteError when the task no longer loads."""
+    from pytest_mlab.suites.loader import load_task
+    from pytest_mlab.suites.measured import with_measured
+
+    text = with_measured(file.read_text(encoding="utf-8"), table, result)
+    temporary = file.with_name(f".{file.name}.part")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, file)
+    load_task(file.parent, file.parent.parent.name)
