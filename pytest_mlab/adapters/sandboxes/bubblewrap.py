@@ -22,6 +22,7 @@ from pytest_mlab.adapters.sandboxes.channel import ProcessChannel
 from pytest_mlab.adapters.sandboxes.connection import SupervisedConnection
 from pytest_mlab.adapters.sandboxes.opening import (
     SUPERVISOR,
+    SUPERVISOR_INSIDE,
     WORKSPACE,
     make_mount_points,
     opening_request,
@@ -34,7 +35,6 @@ from pytest_mlab.core.ports import SandboxSpec
 from pytest_mlab.errors import SandboxError
 
 _NOT_INSTALLED = "the program bwrap is not installed: apt-get install bubblewrap"
-_SUPERVISOR_INSIDE = "/mlab/supervisor.py"
 _PREFIX_PARTS = ("bin", "lib", "lib64", "libexec", "include", "share", "ssl", "pyvenv.cfg")
 """Of a Python prefix only these are shown: a virtual environment may share its folder with a whole project."""
 _ETC = (
@@ -123,7 +123,7 @@ def _start(bwrap: str, arguments: Sequence[str], written: Mapping[str, bytes]) -
             extra += ["--ro-bind-data", str(held[-1]), target]
         remount = ["--remount-ro", "/dev", "--remount-ro", "/"]
         held.append(_memory_file(b"".join(os.fsencode(word) + b"\0" for word in (*arguments, *extra, *remount))))
-        argv = [bwrap, "--args", str(held[-1]), "--", sys.executable, "-I", "-S", "-X", "utf8", _SUPERVISOR_INSIDE]
+        argv = [bwrap, "--args", str(held[-1]), "--", sys.executable, "-I", "-S", "-X", "utf8", SUPERVISOR_INSIDE]
         return ProcessChannel(argv, {"LANG": "C.UTF-8"}, pass_fds=held)
     finally:
         for fd in held:
@@ -159,7 +159,7 @@ def view(spec: SandboxSpec, hidden: Iterable[Path]) -> list[str]:
     if spec.resources.gpus:
         for device in (*glob("/dev/nvidia*"), "/dev/kfd", "/dev/dri"):
             arguments += ["--dev-bind-try", device, device]
-    arguments += ["--ro-bind", str(SUPERVISOR), _SUPERVISOR_INSIDE]
+    arguments += ["--ro-bind", str(SUPERVISOR), SUPERVISOR_INSIDE]
     arguments += ["--bind", str(spec.workspace.resolve()), WORKSPACE]
     for mount in spec.mounts:
         arguments += ["--ro-bind", str(mount.source.resolve()), target_inside(mount)]

@@ -78,7 +78,7 @@ class ProcessChannel:
         while left:
             left = left[self._write(left) :]
             if left:
-                _wait(self._writable, deadline)
+                wait_for(self._writable, deadline)
 
     def _write(self, data: memoryview) -> int:
         try:
@@ -90,7 +90,7 @@ class ProcessChannel:
 
     def receive(self, deadline: float | None) -> bytes:
         """Some bytes, at least one. Raises ChannelLost."""
-        _wait(self._readable, deadline)
+        wait_for(self._readable, deadline)
         data = os.read(self._stdout.fileno(), CHUNK)
         if not data:
             raise ChannelLost("it ended")
@@ -116,7 +116,8 @@ class ProcessChannel:
         self._errors.close()
 
 
-def _wait(poller: select.poll, deadline: float | None) -> None:
+def wait_for(poller: select.poll, deadline: float | None) -> None:
+    """Wait for any event. Raises ChannelLost at the deadline."""
     if deadline is None:
         poller.poll()
     elif not poller.poll(max(0, int((deadline - time.monotonic()) * 1000) + 1)):

@@ -124,7 +124,7 @@ class SupervisedConnection:
         """Whether the supervisor answers within ``timeout`` seconds."""
         with self._lock:
             try:
-                self._send({"type": "ping"}, b"", time.monotonic() + timeout)
+                self._send(self._numbered({"type": "ping"}), time.monotonic() + timeout)
                 return isinstance(self._next_reply(time.monotonic() + timeout), Pong)
             except (ChannelLost, BadFrame):
                 return False
@@ -143,7 +143,7 @@ class SupervisedConnection:
     # --- one request ---------------------------------------------------------------------------------------------
 
     def _request(
-        self, header: dict[str, Any], payload: bytes, timeout: float | None, keep: int, sink: Sink | None
+        self, header: Mapping[str, Any], payload: bytes, timeout: float | None, keep: int, sink: Sink | None
     ) -> Execution:
         with self._lock:
             if self._closed:
@@ -154,15 +154,14 @@ class SupervisedConnection:
             started = time.monotonic()
             kept = Kept(keep)
             deadline = None if timeout is None else started + timeout + GRACE
+            request = self._numbered(header, payload)
             try:
-                end = self._converse(header, payload, deadline, kept, sink)
+                end = self._converse(request, deadline, kept, sink)
             except (ChannelLost, BadFrame):
                 self._drop()
                 seconds = time.monotonic() - started
                 self._start()
                 return Execution(None, kept.value(), kept.total, seconds, "lost")
-            except ValueError:
-                raise
             except BaseException:
                 # Interrupted, or the sink raised: the rest of this command's replies is on its way.
                 self._drop()
@@ -170,10 +169,8 @@ class SupervisedConnection:
             seconds = time.monotonic() - started
             return Execution(end.status, kept.value(), kept.total, seconds, end.killed_for, end.signal)
 
-    def _converse(
-        self, header: dict[str, Any], payload: bytes, deadline: float | None, kept: Kept, sink: Sink | None
-    ) -> End:
-        self._send(header, payload, deadline)
+    def _converse(self, request: bytes, deadline: float | None, kept: Kept, sink: Sink | None) -> End:
+        self._send(request, deadline)
         while True:
             reply = self._next_reply(deadline)
             if isinstance(reply, End):
@@ -184,12 +181,14 @@ class SupervisedConnection:
             if sink is not None:
                 sink(reply.data)
 
-    def _send(self, header: dict[str, Any], payload: bytes, deadline: float | None) -> None:
+    def _numbered(self, header: Mapping[str, Any], payload: bytes = b"") -> bytes:
+        self._number += 1
+        return encode({**header, "id": self._number}, payload)
+
+    def _send(self, request: bytes, deadline: float | None) -> None:
         if self._channel is None:
             raise ChannelLost("it is not running")
-        self._number += 1
-        header["id"] = self._number
-        self._channel.send(encode(header, payload), deadline)
+        self._channel.send(request, deadline)
 
     def _next_reply(self, deadline: float | None) -> Reply:
         if self._channel is None:
@@ -211,7 +210,7 @@ class SupervisedConnection:
         except OSError as error:
             raise SandboxError(f"the sandbox cannot be started: {error}") from error
         try:
-            self._send({"type": "open", **self._opening}, b"", deadline)
+            self._send(self._numbered({"type": "open", **self._opening}), deadline)
             reply = self._next_reply(deadline)
             if not isinstance(reply, Hello):
                 raise BadFrame(f"{type(reply).__name__} in place of a greeting")

@@ -14,6 +14,7 @@ from pytest_mlab.core.ports import Mount, SandboxSpec
 from pytest_mlab.errors import SandboxError
 
 SUPERVISOR = Path(pytest_mlab.sandboxed.__file__).resolve().with_name("supervisor.py")
+SUPERVISOR_INSIDE = "/mlab/supervisor.py"
 WORKSPACE = "/workspace"
 """Where isolated sandboxes show the workspace."""
 
