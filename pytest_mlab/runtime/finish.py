@@ -1,0 +1,167 @@
+"""From what the trace and the watcher say to a trial's one outcome. Decides; reads and writes nothing."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pytest_mlab.core.budget import Budget, Ledger
+from pytest_mlab.core.scoring import judge, needed_score
+from pytest_mlab.core.task import Task
+from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
+from pytest_mlab.errors import EvaluatorError, ScoringError
+from pytest_mlab.runtime.evaluate import Verdict
+from pytest_mlab.runtime.forkserver import STATUS_RAISED
+from pytest_mlab.runtime.watch import Ending
+from pytest_mlab.store.events import AgentEnded, Event, ModelCall, StepDone, TrialStarted
+
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_NAMED_FILES = 5
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a trace tells about the agent's part: its first and last event of it, and the last known ledger."""
+
+    started: TrialStarted | None = None
+    ended: AgentEnded | None = None
+    ledger: Ledger = Ledger()
+
+
+def facts(events: Iterable[Event]) -> Facts:
+    """The facts of a trace, read once from its beginning."""
+    found = Facts()
+    for event in events:
+        if isinstance(event, TrialStarted):
+            found = Facts(event)
+        elif isinstance(event, AgentEnded):
+            found = replace(found, ended=event, ledger=event.ledger)
+        elif isinstance(event, (ModelCall, StepDone)):
+            found = replace(found, ledger=event.ledger)
+    return found
+
+
+@dataclass(frozen=True)
+class AgentPart:
+    """How the agent's part ended; ``outcome`` is None when its workspace is to be evaluated."""
+
+    ended_by: EndedBy
+    outcome: Outcome | None = None
+    reason: str = ""
+
+
+def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> AgentPart:
+    """How the agent's part ended, by its own last event or, without one, by what the watcher saw.
+
+    ``last_words`` is the last line that the process wrote.
+    """
+    if found.ended is not None:
+        return AgentPart(found.ended.ended_by, found.ended.outcome, found.ended.reason)
+    said = f" ({last_words})" if last_words else ""
+    if ending is None:
+        return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, "the trial was interrupted together with its worker")
+    if ending.how == "deadline" and found.started is not None:
+        return AgentPart(EndedBy.SECONDS, None, "the agent did not stop when its time was over and was killed")
+    if found.started is None:
+        return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, f"the trial's process {ending} before it began{said}")
+    if ending.how == "exited" and ending.status != STATUS_RAISED:
+        what = f"the agent ended its own process with status {ending.status}; an agent returns from run(){said}"
+        return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, what)
+    if ending.how == "signalled" and ending.status not in _FROM_OUTSIDE:
+        return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, f"the agent's process {ending}{said}")
+    if ending.how == "signalled":
+        said += "; something outside killed it, perhaps for want of memory"
+    return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, f"the trial's process {ending}{said}")
+
+
+def last_ledger(found: Facts, ending: Ending | None, budget: Budget) -> Ledger:
+    """What the agent has used, as the trace knows it; its time as the watcher does when it was killed for that."""
+    if found.ended is None and ending is not None and ending.how == "deadline":
+        return found.ledger.at(max(found.ledger.seconds, min(ending.seconds, budget.max_seconds)))
+    return found.ledger
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a result says beside its outcome. ``threshold`` overrides the task's own; times are Unix seconds."""
+
+    id: TrialId
+    task: Task
+    data: str
+    data_digest: str
+    sandbox: str
+    threshold: float | None
+    started_at: float
+    finished_at: float
+
+
+def tampering(paths: Sequence[str]) -> str:
+    """Why a submission is refused when read-only files were changed; '' when none was."""
+    if not paths:
+        return ""
+    named = ", ".join(paths[:_NAMED_FILES]) + (
+        f" and {len(paths) - _NAMED_FILES} more" if len(paths) > _NAMED_FILES else ""
+    )
+    return f"read-only files were changed: {named}"
+
+
+def conclude(
+    context: Context,
+    part: AgentPart,
+    ledger: Ledger,
+    snapshot: str,
+    tampered: Sequence[str] = (),
+    verdict: Verdict | None = None,
+) -> TrialResult:
+    """The trial's result. ``verdict`` is needed unless the agent's part or tampering decided the outcome."""
+    result = _blank(context, part, ledger, snapshot)
+    if part.outcome is not None:
+        return replace(result, outcome=part.outcome, reason=part.reason)
+    if tampered:
+        return replace(result, outcome=Outcome.INVALID_SUBMISSION, reason=tampering(tampered))
+    if verdict is None:
+        raise ValueError(f"{context.id.name}: neither the agent's end nor an evaluation decides the outcome")
+    result = replace(result, evaluation_seconds=verdict.seconds)
+    if verdict.word != "scored":
+        return replace(result, outcome=Outcome(verdict.word), reason=verdict.reason)
+    try:
+        judged = judge(context.task, context.data, verdict.score, context.threshold)
+    except (EvaluatorError, ScoringError) as error:
+        return replace(result, outcome=Outcome.TASK_ERROR, reason=str(error))
+    return replace(
+        result,
+        outcome=judged.outcome,
+        reason=judged.reason,
+        score=judged.score,
+        baseline=judged.baseline,
+        needed=judged.needed,
+        improvement=judged.improvement,
+        within_noise=judged.within_noise,
+    )
+
+
+def _blank(context: Context, part: AgentPart, ledger: Ledger, snapshot: str) -> TrialResult:
+    """A result without an outcome of its own: what had to be beaten is said in any case, where it is known."""
+    variant = context.task.variants.get(context.data)
+    baseline = variant.baseline if variant else None
+    try:
+        needed = needed_score(context.task, context.data, context.threshold)
+    except ScoringError:
+        needed = None
+    return TrialResult(
+        id=context.id,
+        outcome=Outcome.NOT_RUN,
+        reason="",
+        baseline=baseline.mean if baseline else None,
+        needed=needed,
+        ended_by=part.ended_by,
+        ledger=ledger,
+        started_at=context.started_at,
+        finished_at=context.finished_at,
+        sandbox=context.sandbox,
+        data=context.data,
+        data_digest=context.data_digest,
+        task_digest=context.task.digest,
+        snapshot=snapshot,
+    )
