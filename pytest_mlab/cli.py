@@ -1,0 +1,108 @@
+"""The ``mlab`` command: everything that needs no test session, and no pytest."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from pytest_mlab.core.names import unknown
+from pytest_mlab.errors import MlabError
+
+COMMANDS = {
+    "tasks": "pytest_mlab.commands.tasks",
+    "plan": "pytest_mlab.commands.plan",
+    "prepare": "pytest_mlab.commands.prepare",
+    "measure": "pytest_mlab.commands.measure",
+    "report": "pytest_mlab.commands.report",
+    "show": "pytest_mlab.commands.show",
+    "rescore": "pytest_mlab.commands.rescore",
+}
+
+OK, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 2, 130, 141
+
+
+class Command(Protocol):
+    """What a module of ``pytest_mlab.commands`` offers."""
+
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command's arguments."""
+        ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it; the exit status. Raises MlabError for what the user has to mend."""
+        ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Exit status: the command's own, 2 for a usage or other mendable error, 130 after ctrl-C."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except MlabError as error:
+        print(f"mlab: error: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("mlab: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # ``mlab show … | head``: the reader has seen enough; nothing may be flushed into the closed pipe at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return OK
+    if words[0] == "--version":
+        from pytest_mlab import __version__
+
+        print(f"pytest-mlab {__version__}")
+        return OK
+    name, *rest = words
+    if name not in COMMANDS:
+        print(f"mlab: error: {unknown('command', name, COMMANDS)}", file=sys.stderr)
+        return USAGE
+    command = cast(Command, import_module(COMMANDS[name]))
+    parser = argparse.ArgumentParser(prog=f"mlab {name}", description=command.HELP, allow_abbrev=False)
+    command.add_arguments(parser)
+    try:
+        args = parser.parse_args(rest)
+    except SystemExit as done:  # argparse has said what is wrong, or printed the help
+        return done.code if isinstance(done.code, int) else USAGE
+    status = command.run(args)
+    sys.stdout.flush()
+    return status
+
+
+def _overview() -> str:
+    lines = ["usage: mlab COMMAND [arguments]", "", "commands:"]
+    width = max(map(len, COMMANDS))
+    lines += [f"  {name:<{width}}  {help_line(module)}" for name, module in COMMANDS.items()]
+    lines += [
+        "",
+        "mlab COMMAND --help tells a command's arguments.",
+        "pytest --help tells how to run trials (--mlab-*).",
+    ]
+    return "\n".join(lines)
+
+
+def help_line(module: str) -> str:
+    """A command module's ``HELP``, read from its source: listing commands must not import what they need."""
+    source = Path(__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    for node in ast.parse(source.read_text(encoding="utf-8")).body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name("HELP")], value=value)
+                | ast.AnnAssign(target=ast.Name("HELP"), value=ast.expr() as value)
+            ):
+                return str(ast.literal_eval(value))
+    raise LookupError(f"{module} has no HELP")
