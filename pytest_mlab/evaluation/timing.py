@@ -28,6 +28,7 @@ from pytest_mlab.evaluation.verdict import InvalidSubmission
 Arrays = Sequence[Any]
 START_TIMEOUT = 120.0
 _CHUNK = 1 << 20
+_WORDS = 400
 
 
 class WorkerError(Exception):
@@ -152,17 +153,17 @@ class Worker:
         return content
 
     def _refused(self, message: bytearray) -> bytes:
-        raise WorkerError(ascii(message[:2000].decode("utf-8", "replace"))[1:-1])
+        raise WorkerError(ascii(message[:_WORDS].decode("utf-8", "replace"))[1:-1][:_WORDS])
 
     def _obituary(self) -> str:
         """How the process ended, with the last line that it wrote to stderr."""
         try:
-            status = self._process.wait(timeout=5)
+            status = self._process.wait(timeout=1)
         except subprocess.TimeoutExpired:
             return "closed the pipe of its answers"
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 4000))
         lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        last = f": {ascii(lines[-1])[1:-1][:300]}" if lines else ""
+        last = f": {ascii(lines[-1])[1:-1][:_WORDS]}" if lines else ""
         return f"died of signal {-status}{last}" if status < 0 else f"ended with exit status {status}{last}"
 
 

@@ -1,0 +1,196 @@
+"""Speed comparisons: the clock is the evaluator's, and nothing that the timed code does gets at it.
+
+Ratios are asserted with a factor of several to spare: slow code counts to a few hundred thousand, fast code does not.
+"""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_mlab.evaluation import InvalidSubmission, Round, Worker, WorkerError, compare_speed
+from pytest_mlab.evaluation.timing import Comparison
+
+DRIVER = """
+import code_to_time
+def load(folder):
+    return code_to_time
+def call(module, settings, arrays):
+    return module.work(arrays[0], **settings)
+"""
+FAST = "def work(x, times=1):\n    return x * times\n"
+SLOW = "def work(x, times=1):\n    sum(range(400_000))\n    return x * times\n"
+
+Compare = Callable[..., Comparison]
+
+
+def difference(expected: Any, found: Any) -> str:
+    return "" if np.array_equal(expected, found) else f"{found} instead of {expected}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[[str, str], Path]:
+    def make(name: str, code: str) -> Path:
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "code_to_time.py").write_text(textwrap.dedent(code))
+        return tmp_path / name
+
+    (tmp_path / "driver.py").write_text(DRIVER)
+    return make
+
+
+@pytest.fixture
+def compare(folder: Callable[[str, str], Path], tmp_path: Path) -> Compare:
+    def run(submission: str, *, starter: str = FAST, rounds: int = 3, timeout: float = 60.0) -> Comparison:
+        rng = np.random.default_rng()
+        work = [Round({"times": n}, [rng.standard_normal(4)]) for n in range(rounds + 1)]
+        return compare_speed(
+            tmp_path / "driver.py",
+            starter=folder("starter", starter),
+            submission=folder("submission", submission),
+            checks=work[:1],
+            rounds=work[1:],
+            same=difference,
+            timeout=timeout,
+        )
+
+    return run
+
+
+def test_median_of_paired_ratios() -> None:
+    comparison = Comparison(starter=(1.0, 2.0, 4.0), submission=(0.5, 2.0, 1.0))
+    assert comparison.ratios == (0.5, 1.0, 0.25)
+    assert comparison.ratio == 0.5
+
+
+def test_faster_code_has_a_small_ratio(compare: Compare) -> None:
+    comparison = compare(FAST, starter=SLOW)
+    assert len(comparison.ratios) == 3
+    assert comparison.ratio < 0.5
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        pytest.param(
+            """
+            import time
+            for name in ("time", "perf_counter", "monotonic", "process_time", "perf_counter_ns", "monotonic_ns"):
+                setattr(time, name, lambda: 0)
+            """,
+            id="its own clock stands still",
+        ),
+        pytest.param('open("submission.csv", "w").write("0.0001\\n")\n', id="it writes a time into a file"),
+        pytest.param('print("0.0001", flush=True)\n', id="it prints a time"),
+    ],
+)
+def test_tricks_with_the_clock_do_not_help(compare: Compare, trick: str) -> None:
+    assert compare(textwrap.dedent(trick) + SLOW, starter=SLOW).ratio > 0.3
+
+
+def test_results_kept_by_input_do_not_help(compare: Compare) -> None:
+    cache = """
+    kept = {}
+    def work(x, times=1):
+        if x.tobytes() not in kept:
+            sum(range(400_000))
+            kept[x.tobytes()] = x
+        return kept[x.tobytes()] * times
+    """
+    assert compare(cache, starter=SLOW).ratio > 0.3
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("import os; os._exit(3)", "the submitted code ended with exit status 3 (with times 0, input of shape (4,))"),
+        ("import os; os.kill(os.getpid(), 9)", "the submitted code died of signal 9"),
+        ("1 / 0", "the submitted code raised ZeroDivisionError: division by zero (code_to_time.py:3)"),
+        ("raise SystemExit(0)", "the submitted code raised SystemExit: 0"),
+        ("raise ValueError('a\\nb\\u2013' * 5000)", "the submitted code raised ValueError: a b\\u2013a b\\u2013"),
+        ("while True: pass", "the submitted code gave no answer within 1 s"),
+        ("return x + 1", "wrong output with times 0, input of shape (4,): ["),
+        ("return x[:2]", "wrong output with times 0"),
+        ("return None", "raised ValueError: Object arrays cannot be saved"),
+        ("return 'text'", "wrong output with times 0"),
+        ("import os; os.write(4, b'x' * 99)", "wrote something that is no answer"),
+        ("import os; os.write(4, bytes(8))", "wrote something that is no answer"),
+        ("import os; os.write(4, (1 << 40).to_bytes(8, 'big'))", "wrote something that is no answer"),
+        (
+            "import os; os.write(4, bytes(7) + b'\\x05' + b'+junk'); import time; time.sleep(60)",
+            "answered with no array: ",
+        ),
+        ("import os; os.write(4, bytes(7) + b'\\x05' + b'+junk' * 9)", "wrote more than one answer"),
+        ("import os; os.close(4); import time; time.sleep(60)", "closed the pipe of its answers"),
+    ],
+)
+def test_what_code_does_wrong_is_told(compare: Compare, body: str, reason: str) -> None:
+    code = f"def work(x, times=1):\n    # fails\n    {body}\n    return x * times\n"
+    with pytest.raises(InvalidSubmission) as caught:
+        compare(code, timeout=1.0)
+    assert reason in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("1 / 0", "cannot be loaded: it raised ZeroDivisionError: division by zero (code_to_time.py:1)"),
+        ("def work(:", "cannot be loaded: it raised SyntaxError: invalid syntax"),
+        ("raise SystemExit", "cannot be loaded: it raised SystemExit"),
+        ("import os; os._exit(0)", "cannot be loaded: it ended with exit status 0"),
+        ("import os; os.write(2, b'last words\\n'); os.abort()", "cannot be loaded: it died of signal 6: last words"),
+        ("other = 1", "raised AttributeError: module 'code_to_time' has no attribute 'work'"),
+    ],
+)
+def test_code_that_cannot_be_loaded(compare: Compare, code: str, reason: str) -> None:
+    with pytest.raises(InvalidSubmission) as caught:
+        compare(code)
+    assert reason in str(caught.value)
+
+
+def test_printing_and_reading_stdin_are_harmless(compare: Compare) -> None:
+    chatty = 'import sys\nprint("x" * 100_000, sys.stdin.read())\n' + FAST.replace("return", 'print("hm"); return')
+    assert len(compare(chatty).ratios) == 3
+
+
+def test_a_file_called_numpy_shadows_nothing(compare: Compare, folder: Callable[[str, str], Path]) -> None:
+    (folder("submission", FAST) / "numpy.py").write_text("raise SystemExit('shadowed')")
+    assert len(compare("import numpy\n" + FAST).ratios) == 3
+
+
+def test_a_failing_starter_is_not_the_submissions_fault(compare: Compare) -> None:
+    with pytest.raises(WorkerError, match="raised ZeroDivisionError"):
+        compare(FAST, starter="def work(x, times=1):\n    return x / (times // 9) + 1 // 0\n")
+
+
+def test_a_worker_leaves_no_process_and_no_file(folder: Callable[[str, str], Path], tmp_path: Path) -> None:
+    forking = "import os\npid = os.fork()\nif not pid:\n    import signal\n    signal.pause()\n" + FAST
+    place = folder("code", forking)
+    with Worker(tmp_path / "driver.py", place) as worker:
+        group = worker._process.pid
+        output, seconds = worker.call({"times": 3}, [np.arange(3.0)], timeout=60)
+        assert output.tolist() == [0.0, 3.0, 6.0]
+        assert seconds > 0
+        with worker.paused():
+            state = Path(f"/proc/{group}/stat").read_text().rpartition(")")[2].split()[0]
+            assert state in ("T", "S", "R")  # stopped, or about to be
+        worker.call({}, [np.arange(3.0)], timeout=60)
+    with pytest.raises(ProcessLookupError):
+        os.kill(group, 0)
+    assert sorted(path.name for path in place.iterdir()) == ["code_to_time.py"]
+
+
+def test_large_arrays_travel_both_ways(folder: Callable[[str, str], Path], tmp_path: Path) -> None:
+    with Worker(tmp_path / "driver.py", folder("code", FAST), max_output_mb=9) as worker:
+        big = np.arange(1_000_000.0)
+        output, _ = worker.call({"times": 2}, [big], timeout=60)
+        assert np.array_equal(output, big * 2)
+        with pytest.raises(WorkerError, match="no answer into the pipe"):
+            worker.call({}, [np.zeros(2_000_000)], timeout=60)
