@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from pytest_mlab.errors import SandboxError
 from pytest_mlab.runtime import evaluate as subject
 from pytest_mlab.runtime.evaluate import Verdict, evaluate
 from pytest_mlab.suites.loader import load_task
+from tests.support.docker_engine import docker_image
 from tests.support.toy_suite import BASELINE, EVALUATOR, write_toy_task
 
 
@@ -26,14 +28,13 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 @pytest.fixture(params=["local", "bubblewrap", "docker"])
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    image = os.environ.get("MLAB_TEST_DOCKER_IMAGE", "")
-    if request.param == "docker" and not image:
-        pytest.skip("no docker engine with a test image (MLAB_TEST_DOCKER_IMAGE)")
-    sandbox = make(request.param, docker_image=image)
-    if reason := sandbox.check():
-        pytest.skip(reason)
-    return sandbox
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    with contextlib.ExitStack() as stack:
+        image = stack.enter_context(docker_image()) if request.param == "docker" else ""
+        sandbox = make(request.param, docker_image=image)
+        if reason := sandbox.check():
+            pytest.skip(reason)
+        yield sandbox
 
 
 @pytest.fixture
