@@ -277,6 +277,7 @@ class Limits:
         self.measured: list[str] = request["measured"]
         self.unmeasured: frozenset[str] = frozenset(request["unmeasured"])
         self.next_watch = self.next_disk = 0.0
+        self.disk_seen = 0
 
     def impose(self) -> None:
         """Bound each process; inherited by all commands."""
@@ -293,7 +294,7 @@ class Limits:
     def start(self, now: float) -> None:
         """A command begins."""
         self.next_watch = now + WATCH_AFTER
-        self.next_disk = now + DISK_EVERY
+        self.next_disk = max(self.next_disk, self.next_watch)
 
     def exceeded(self, now: float) -> str:
         """The name of a limit that the tree is over, or ''; looks only at what is due."""
@@ -305,13 +306,19 @@ class Limits:
             if over:
                 return over
         if now >= self.next_disk:
-            start = time.monotonic()
-            used = disk_used(self.measured, self.unmeasured)
-            end = time.monotonic()
-            self.next_disk = end + max(DISK_EVERY, SHARE * (end - start))
-            if used > self.disk:
+            before = self.disk_seen
+            # Over the quota and growing: what deletes files must not be killed for those that it has not reached yet.
+            if self.measure_disk() > max(self.disk, before):
                 return "disk"
         return ""
+
+    def measure_disk(self) -> int:
+        """Bytes that the measured folders take up; when to look again follows from what the look cost."""
+        start = time.monotonic()
+        self.disk_seen = disk_used(self.measured, self.unmeasured)
+        end = time.monotonic()
+        self.next_disk = end + max(DISK_EVERY, SHARE * (end - start))
+        return self.disk_seen
 
     def _over(self, tree: dict[int, int]) -> str:
         if sum(tree.values()) > self.pids:
@@ -458,6 +465,8 @@ class Supervisor:
                     os.close(fd)
             killed_for = self.attend(number, out_read, timeout, lambda: pid in self.statuses, feed)
             self.clear(self.repl.pid if self.repl else None)
+            if killed_for == "disk":
+                self.limits.measure_disk()  # it wrote on until it was dead
             self.drain(number, out_read)
         finally:
             os.close(out_read)
@@ -496,8 +505,10 @@ class Supervisor:
         if not killed_for and len(verdict) == STATUS.size:
             self.clear(repl.pid)
             self.drain(number, repl.out_fd)
-            return {"type": "end", "status": STATUS.unpack(verdict)[0], "signal": None, "killed_for": ""}
+            return {"type": "end", "status": STATUS.unpack(verdict)[0] & 0xFF, "signal": None, "killed_for": ""}
         self.clear(None)
+        if killed_for == "disk":
+            self.limits.measure_disk()
         self.drain(number, repl.out_fd)
         self.send_output(number, LOST)
         reply = self.ending(self.statuses[repl.pid], killed_for)
@@ -559,11 +570,11 @@ class Supervisor:
                         poller.unregister(fd)
                         poller.register(out_fd, select.POLLIN)
             now = time.monotonic()
-            if now >= deadline:
-                return "" if finished() else "timeout"
-            over = limits.exceeded(now)
-            if over:
-                return over
+            if now < due or finished():
+                continue
+            killed_for = "timeout" if now >= deadline else limits.exceeded(now)
+            if killed_for:
+                return killed_for
         return ""
 
     def take_output(self, number: int, out_fd: int, poller: select.poll) -> None:

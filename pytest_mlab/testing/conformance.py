@@ -370,7 +370,7 @@ class SandboxConformance:
         assert (done.exit_status, done.output) == (0, b"all of them\n")
         assert is_free(tmp_path / "workspace")
 
-    def test_disk(self, opened: Opener, tmp_path: Path) -> None:
+    def test_disk(self, opened: Opener) -> None:
         connection = opened(disk_mb=16)
         code = (
             "import itertools, time\nfor i in range(8): open(f'{i}', 'wb').write(b'x' * (4 << 20))\n"
@@ -378,9 +378,10 @@ class SandboxConformance:
         )
         done = run(connection, code)
         assert (done.exit_status, done.killed_for) == (None, "disk")
-        for path in (tmp_path / "workspace").iterdir():
-            path.unlink()
-        assert text(run(connection, "import time; time.sleep(1.5); print('on')")) == "on"
+        # Still over the quota: whoever tidies up is left alone, whoever goes on writing is not.
+        assert text(run(connection, "import os, time; time.sleep(1.5); os.remove('0'); print('tidied')")) == "tidied"
+        done = run(connection, "import time; open('8', 'wb').write(b'x' * (8 << 20)); time.sleep(600)")
+        assert done.killed_for == "disk"
 
     def test_one_file_larger_than_the_disk(self, opened: Opener, tmp_path: Path) -> None:
         connection = opened(disk_mb=16)

@@ -89,7 +89,7 @@ class Bubblewrap:
         if bwrap is None:
             raise SandboxError(_NOT_INSTALLED)
         env = environment.inside(spec.resources, home="/tmp", path=system_path())
-        created = make_mount_points(spec)
+        created: list[Path] = []
         opening = opening_request(
             spec, WORKSPACE, env, measured=(WORKSPACE,), unmeasured=[target_inside(mount) for mount in spec.mounts]
         )
@@ -201,5 +201,6 @@ def _cover(hidden: Iterable[Path], shown: Sequence[str]) -> list[str]:
             if not path.exists() or not path.is_relative_to(real):
                 continue
             place = str(Path(base) / path.relative_to(real))
-            arguments += ["--tmpfs", place] if path.is_dir() else ["--ro-bind", os.devnull, place]
+            cover = ["--tmpfs", place, "--remount-ro", place] if path.is_dir() else ["--ro-bind", os.devnull, place]
+            arguments += cover
     return arguments

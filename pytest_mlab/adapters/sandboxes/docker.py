@@ -99,7 +99,7 @@ class Docker:
             client = resources.enter_context(_client())
         except docker.errors.DockerException as error:
             raise SandboxError(f"no docker engine answers ({_brief(error)}): start one, or set DOCKER_HOST") from error
-        created = make_mount_points(spec)
+        created: list[Path] = []
         resources.callback(lambda: remove_mount_points(created))
         if user != owner:
             resources.callback(lambda: hand_over(spec.workspace, *owner))
@@ -323,7 +323,10 @@ class ContainerChannel:
 
 def _require_readable(source: Path, uid: int) -> None:
     """Raise SandboxError when a mount could not be read inside: only root's own files need this look."""
-    facts = source.stat()
+    try:
+        facts = source.stat()
+    except OSError as error:
+        raise SandboxError(f"{source} cannot be mounted: {error.strerror}") from error
     needed = 0o005 if source.is_dir() else 0o004
     if facts.st_uid != uid and facts.st_mode & needed != needed:
         raise SandboxError(f"{source} cannot be read by the container's user {uid}: chmod -R o+rX {source}")

@@ -37,6 +37,8 @@ def inside(resources: Resources, *, home: str, path: str = "", host: Mapping[str
     env = {
         "HOME": home,
         "TMPDIR": home,
+        "USER": "mlab",  # who asks for the name of a user that no passwd file knows gets an error
+        "LOGNAME": "mlab",
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -50,8 +50,13 @@ class Local:
         # The mark lets sweep() find processes whose supervisor was killed together with its harness.
         opening = opening_request(spec, workspace, env | {_MARK: spec.label}, measured=(workspace, home))
 
+        started = False
+
         def launch() -> ProcessChannel:
-            _end_marked(spec.label, exact=True)
+            nonlocal started
+            if started:  # what ended the supervisor may have ended the guard, too
+                _end_marked(spec.label, exact=True)
+            started = True
             argv = [sys.executable, "-I", "-S", "-X", "utf8", str(SUPERVISOR), "guarded"]
             return ProcessChannel(argv, {_MARK: spec.label, "LANG": "C.UTF-8"})
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import pytest_mlab.sandboxed
+import pytest_mlab
 from pytest_mlab.core.ports import Mount, SandboxSpec
 from pytest_mlab.errors import SandboxError
 
-SUPERVISOR = Path(pytest_mlab.sandboxed.__file__).resolve().with_name("supervisor.py")
+SUPERVISOR = Path(pytest_mlab.__file__).resolve().parent / "sandboxed" / "supervisor.py"
 SUPERVISOR_INSIDE = "/mlab/supervisor.py"
 WORKSPACE = "/workspace"
 """Where isolated sandboxes show the workspace."""
