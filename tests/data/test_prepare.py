@@ -246,6 +246,7 @@ from pytest_mlab.suites.loader import load_task
 task = load_task(Path(sys.argv[1]), "lab")
 print("ready", flush=True)
 sys.stdin.readline()
+print("begins", flush=True)
 print(prepare(task, "mini", Path(sys.argv[2])).digest)
 """
 
@@ -259,14 +260,33 @@ def start_child(tmp_path: Path) -> subprocess.Popen[str]:
     )
 
 
+def tell(child: subprocess.Popen[str], word: str) -> None:
+    assert child.stdin is not None
+    child.stdin.write(word + "\n")
+    child.stdin.flush()
+
+
+def hear(child: subprocess.Popen[str]) -> str:
+    assert child.stdout is not None
+    return child.stdout.readline().strip()
+
+
+GATED = COUNTED + "    with open({gate!r}) as file:\n        file.readline()\n"
+
+
 def test_eight_processes_at_once_prepare_once(tmp_path: Path) -> None:
-    code, counter = counted(tmp_path)
-    task_with(tmp_path, data_py=code)
+    counter, gate = tmp_path / "counter", tmp_path / "gate"
+    os.mkfifo(gate)
+    task_with(tmp_path, data_py=GATED.format(counter=str(counter), gate=str(gate)))
     children = [start_child(tmp_path) for _ in range(8)]
+    assert [hear(child) for child in children] == ["ready"] * 8
     for child in children:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-    answers = {child.communicate("go\n", timeout=60)[0] for child in children}
+        tell(child, "go")
+    assert [hear(child) for child in children] == ["begins"] * 8
+    held = os.open(gate, os.O_RDWR)  # data.py goes on only now that all eight are under way
+    os.write(held, b"on\n" * 8)
+    answers = {child.communicate(timeout=60)[0] for child in children}
+    os.close(held)
     assert [child.returncode for child in children] == [0] * 8
     assert len(answers) == 1
     assert runs(counter) == 1
@@ -291,9 +311,7 @@ def test_a_killed_prepare_leaves_nothing_half_done_and_the_next_one_succeeds(tmp
     task = task_with(tmp_path, data_py=WAITS.format(told=str(told), gate=str(gate)))
     held = os.open(gate, os.O_RDWR)
     child = start_child(tmp_path)
-    assert child.stdin is not None
-    child.stdin.write("go\n")
-    child.stdin.flush()
+    tell(child, "go")
     with told.open() as pipe:
         assert pipe.readline() == "started\n"
         os.kill(child.pid, signal.SIGKILL)

@@ -15,6 +15,7 @@ from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.prepare import prepare
 from pytest_mlab.errors import DataUnavailable
 from tests.data.file_server import FileServer, Status, file_server
+from tests.data.shapes import kagglehub_has
 from tests.data.tasks import COPY_ALL, task_with
 
 HOUSE_PRICES = {
@@ -73,15 +74,6 @@ def zipped(files: dict[str, str]) -> bytes:
     return out.getvalue()
 
 
-def cached(folder: Path, marker: Path, files: dict[str, str]) -> None:
-    """Files as kagglehub leaves them after a download."""
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.touch()
-
-
 def full_task(tmp_path: Path, ref: str, rules: str = RULES) -> Task:
     source = Source("kaggle", ref, size_mb=0.5, licence="competition rules", consent=rules)
     return task_with(tmp_path, source, data_py=COPY_ALL, variant="full")
@@ -93,15 +85,16 @@ def full_task(tmp_path: Path, ref: str, rules: str = RULES) -> Task:
 def test_a_competition_in_kagglehubs_cache_needs_neither_account_nor_network(
     tmp_path: Path, kagglehub_cache: Path, slug: str, files: dict[str, str]
 ) -> None:
-    home = kagglehub_cache / "competitions"
-    cached(home / slug, home / f"{slug}.complete", files)
+    kagglehub_has(kagglehub_cache, slug, files)
     ready = prepare(full_task(tmp_path, f"competitions/{slug}"), "full", tmp_path / "cache", consent=[slug])
     assert {name: (ready.public / name).read_text() for name in ready.files} == files
 
 
 def test_a_pinned_data_set_in_kagglehubs_cache_needs_neither(tmp_path: Path, kagglehub_cache: Path) -> None:
     home = kagglehub_cache / "datasets" / "me" / "points"
-    cached(home / "versions" / "3", home / "3.complete", {"sub/points.csv": "1\n"})
+    (home / "versions" / "3" / "sub").mkdir(parents=True)
+    (home / "versions" / "3" / "sub" / "points.csv").write_text("1\n")
+    (home / "3.complete").touch()
     task = full_task(tmp_path, "datasets/me/points/versions/3")
     ready = prepare(task, "full", tmp_path / "cache", consent=["points"])
     assert list(ready.files) == ["sub/points.csv"]
@@ -165,8 +158,7 @@ def test_no_network_is_unavailable(tmp_path: Path, kaggle: FileServer, monkeypat
 def test_kagglehubs_messages_appear_with_progress_only(
     tmp_path: Path, kagglehub_cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    home = kagglehub_cache / "competitions"
-    cached(home / "home", home / "home.complete", SPACESHIP)
+    kagglehub_has(kagglehub_cache, "home", SPACESHIP)
     task = full_task(tmp_path, "competitions/home")
     level = logging.getLogger("kagglehub").level
     prepare(task, "full", tmp_path / "quiet", consent=["home"])

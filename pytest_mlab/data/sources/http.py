@@ -117,7 +117,7 @@ class _Download:
             fruitless = 0 if self._size() > before else fruitless + 1
             if fruitless >= FRUITLESS_ATTEMPTS:
                 break
-            _sleep(min(2.0**fruitless - 1, 15))
+            _sleep(0.5 * 2.0**fruitless)
         raise self._unavailable(f"downloading {self.source.ref} failed ({reason}); {self._size()} bytes are kept")
 
     def _attempt(self, have: int) -> None:

@@ -1,0 +1,46 @@
+"""Raw data in the shape in which their publishers offer them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+CIFAR_BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
+CIFAR_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+
+
+def cifar10_archive(rows: int = 2, as_array: Callable[[bytes], Any] = bytes) -> bytes:
+    """cifar-10-python.tar.gz with ``rows`` images a batch; ``as_array`` makes the images' array of their bytes."""
+    files = {"batches.meta": {b"num_cases_per_batch": rows, b"label_names": [*map(str.encode, CIFAR_NAMES)]}}
+    for number, name in enumerate(CIFAR_BATCHES):
+        files[name] = {
+            b"batch_label": name.encode(),
+            b"labels": [(number + row) % 10 for row in range(rows)],
+            b"data": as_array(hashlib.shake_128(name.encode()).digest(rows * 3072)),
+            b"filenames": [f"{CIFAR_NAMES[(number + row) % 10]}_s_{row:06d}.png".encode() for row in range(rows)],
+        }
+    contents = {name: pickle.dumps(content, protocol=2) for name, content in files.items()}
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        folder = tarfile.TarInfo("cifar-10-batches-py")
+        folder.type, folder.mode = tarfile.DIRTYPE, 0o755
+        archive.addfile(folder)
+        for name, content in {**contents, "readme.html": b"<a>"}.items():
+            member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return out.getvalue()
+
+
+def kagglehub_has(cache: Path, slug: str, files: Mapping[str, str]) -> None:
+    """A competition's files in kagglehub's cache, as it leaves them after a download."""
+    folder = cache / "competitions" / slug
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (cache / "competitions" / f"{slug}.complete").touch()
