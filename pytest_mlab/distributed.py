@@ -9,7 +9,7 @@ of xdist are used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,12 +63,13 @@ class OneItemScheduler:
 
     ``ids`` are the node ids that all workers agreed on, the idle item last; ``queue`` holds the indices that still
     wait, in plan order; ``running`` maps each worker to the index that it runs. A worker whose list differs (its
-    suite was edited in the middle of a run) is shut down: the same indices would be other trials there.
+    suite was edited in the middle of a run) is shut down: the same indices would be other trials there. ``counted``
+    hears the number of items, the idle one left out, whenever xdist has just counted it in.
     """
 
-    def __init__(self, workers: int, session: Any = None) -> None:
+    def __init__(self, workers: int, counted: Callable[[int], None] = lambda items: None) -> None:
         self.workers = workers
-        self.session = session
+        self.counted = counted
         self.ids: list[str] | None = None
         self.queue: list[int] = []
         self.running: dict[Any, int | None] = {}
@@ -118,9 +119,7 @@ class OneItemScheduler:
                     )
             self.ids = first
             self.queue = [index for index, nodeid in enumerate(first) if nodeid != IDLE]
-        if self.session is not None:
-            # what pytest's percentages and "no tests ran" are computed from: the idle item is none
-            self.session.testscollected = len(self.ids) - self.ids.count(IDLE)
+        self.counted(len(self.ids) - self.ids.count(IDLE))
         for node in self.nodes:
             self._feed(node)
 
@@ -163,9 +162,8 @@ class OneItemScheduler:
 class Distribution:
     """The hooks of xdist, on the controller; registered only where xdist is."""
 
-    def __init__(self, controller: Controller, session: pytest.Session) -> None:
+    def __init__(self, controller: Controller) -> None:
         self.controller = controller
-        self.session = session
 
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker, replacements included, where the frozen plan is."""
@@ -175,7 +173,7 @@ class Distribution:
         """One trial at a time."""
         from xdist.workermanage import parse_tx_spec_config
 
-        return OneItemScheduler(len(parse_tx_spec_config(config)), self.session)
+        return OneItemScheduler(len(parse_tx_spec_config(config)), self.controller.count)
 
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:
         """A worker has collected: its selection is in the run directory by now."""

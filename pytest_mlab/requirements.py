@@ -13,9 +13,9 @@ from importlib import metadata
 from pathlib import Path
 
 from pytest_mlab.core.plan import Plan, PlannedAgent, RunSettings
-from pytest_mlab.core.task import Source, Task
+from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import TrialId
-from pytest_mlab.errors import ConfigError, DataUnavailable, RequirementMissing, SandboxError
+from pytest_mlab.errors import ConfigError, RequirementMissing, SandboxError
 from pytest_mlab.options import MlabOptions
 
 NVIDIA_DEVICE = Path("/dev/nvidiactl")
@@ -148,22 +148,6 @@ def _packages(task: Task) -> str:
 
 def _rules(task: Task, settings: RunSettings) -> str:
     """Rules of a data source that nobody has accepted yet, unless the data are there already."""
-    from pytest_mlab.data.prepare import is_prepared
-    from pytest_mlab.data.sources.base import Options, require_consent
+    from pytest_mlab.data.prepare import refused_rules
 
-    sources = [source for source in task.variants[settings.data].sources if source.consent]
-    cache_dir = Path(settings.cache_dir)
-    if not sources or is_prepared(task, settings.data, cache_dir):
-        return ""
-    options = Options(cache_dir / "downloads", settings.data, settings.consent)
-    try:
-        for source in sources:
-            require_consent(source, _rules_name(source, task), task, options)
-    except DataUnavailable as error:
-        return str(error)
-    return ""
-
-
-def _rules_name(source: Source, task: Task) -> str:
-    """What ``--mlab-accept-rules`` calls a source's rules: the competition's or data set's name, or the task's."""
-    return source.ref.split("/versions/")[0].split("/")[-1] if source.kind == "kaggle" else task.name
+    return str(refused_rules(task, settings.data, Path(settings.cache_dir), settings.consent) or "")

@@ -33,10 +33,6 @@ class FakeWorker:
         return self.sent[-1][0]
 
 
-class FakeSession:
-    testscollected = 0
-
-
 def started(items: int, workers: int) -> tuple[OneItemScheduler, list[FakeWorker]]:
     scheduler = OneItemScheduler(workers)
     nodes = [FakeWorker(f"gw{i}") for i in range(workers)]
@@ -119,13 +115,13 @@ def test_workers_that_disagree_at_the_start_are_a_usage_error() -> None:
 
 
 def test_the_idle_item_is_not_counted() -> None:
-    session = FakeSession()
-    scheduler = OneItemScheduler(1, session)
+    counted: list[int] = []
+    scheduler = OneItemScheduler(1, counted.append)
     node = FakeWorker("gw0")
     scheduler.add_node(node)
     scheduler.add_node_collection(node, ids(3))
     scheduler.schedule()
-    assert session.testscollected == 3
+    assert counted == [3]
 
 
 def test_nothing_collected_ends_at_once() -> None:

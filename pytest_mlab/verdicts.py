@@ -1,0 +1,44 @@
+"""Verdicts as pytest reports: one test a task and subject, one a subject's suite, that nobody has to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from pytest_mlab.core.wire import Builtin
+from pytest_mlab.reporting.figures import RunFigures
+from pytest_mlab.reporting.junit import verdict_properties
+
+VERDICTS = "mlab"
+"""The first part of a verdict's node id; in JUnit it is the class name of all verdicts."""
+
+
+def verdict_reports(figures: RunFigures, *, with_properties: bool) -> list[pytest.TestReport]:
+    """The reports of all verdicts, tasks first."""
+    found: list[pytest.TestReport] = []
+    for verdict in figures.gate.verdicts:
+        properties = verdict_properties(figures, verdict) if with_properties else []
+        found += _reports(verdict.name, "" if verdict.passed else verdict.explanation, properties)
+    return found
+
+
+def nothing_ran(trials: int, example: str) -> list[pytest.TestReport]:
+    """A failure for a CI job that would be green only because every trial was skipped."""
+    return _reports("nothing-ran", f"all {trials} trials were skipped: {example}", [])
+
+
+def _reports(name: str, failure: str, properties: Sequence[tuple[str, Builtin]]) -> list[pytest.TestReport]:
+    """Two phases, because JUnit takes properties from the teardown."""
+    return [
+        pytest.TestReport(
+            nodeid=f"{VERDICTS}::{name}",
+            location=(VERDICTS, None, name),
+            keywords={},
+            when=when,
+            outcome="failed" if failure and when == "call" else "passed",
+            longrepr=failure if failure and when == "call" else None,
+            user_properties=list(properties),
+        )
+        for when in ("call", "teardown")
+    ]

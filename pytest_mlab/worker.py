@@ -1,0 +1,163 @@
+"""The process that runs trials: a worker of xdist, or pytest itself without one.
+
+Runs each trial once, and turns what a test says about it into a report: a short text in place of a traceback, and
+under ``--mlab-gate=aggregate`` or ``none`` a category of its own in place of a failure.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_mlab.collect import Run, trial_of
+from pytest_mlab.core.trial import TrialId, TrialResult
+from pytest_mlab.core.wire import Builtin, trial_properties
+from pytest_mlab.errors import DataUnavailable, RequirementMissing
+from pytest_mlab.fixtures import TRIAL, Trial, nearby
+from pytest_mlab.options import MlabOptions
+from pytest_mlab.store.rundir import RunDir
+
+if TYPE_CHECKING:
+    from pytest_mlab.compose import TrialRunner
+
+SELECTION = "selection.json"
+
+
+class Worker:
+    """Runs trials and words their reports; registered where items run."""
+
+    def __init__(self, run: Run, options: MlabOptions, gate: str) -> None:
+        self._run = run
+        self._options = options
+        self._gate = gate
+        self._dir: RunDir | None = None
+        self._runner: TrialRunner | None = None
+        self._shared: frozenset[TrialId] = frozenset()
+
+    @property
+    def directory(self) -> RunDir:
+        """The run directory."""
+        if self._dir is None:
+            self._dir = RunDir.open(self._run.brief.run_dir)
+        return self._dir
+
+    # --- called by the fixture ---------------------------------------------------------------------------------
+
+    def trial(self, trial: TrialId) -> Trial:
+        """Run ``trial``, or take its result from disk when it has one. Skips the test when something is missing."""
+        stored = self.directory.trial(trial).result()
+        if stored is not None:
+            return Trial(stored, self.directory)
+        if blocked := self._run.brief.blocked.get(trial.name):
+            self._missing(blocked)
+        try:
+            with self._alone(trial):
+                result = self.directory.trial(trial).result() or self._start(trial)
+        except (DataUnavailable, RequirementMissing) as error:
+            self._missing(str(error))
+        return Trial(result, self.directory)
+
+    def properties(self, trial: Trial) -> list[tuple[str, Builtin]]:
+        """What JUnit says of a trial's test case."""
+        if self._options.junit_properties != "all":
+            return []
+        return trial_properties(trial.result, f"{nearby(trial.path)}/trace.jsonl")
+
+    def _missing(self, reason: str) -> None:
+        if self._options.strict:
+            pytest.fail(f"{reason} (--mlab-strict)", pytrace=False)
+        pytest.skip(reason)
+
+    def _start(self, trial: TrialId) -> TrialResult:
+        if self._runner is None:
+            from pytest_mlab.compose import TrialRunner
+
+            self._runner = TrialRunner(self.directory.path)
+        try:
+            return self._runner.run(trial)
+        except BaseException:
+            # an interrupt or pytest-timeout: nothing of the trial may outlive it
+            self.close()
+            raise
+
+    @contextmanager
+    def _alone(self, trial: TrialId) -> Iterator[None]:
+        """Two tests may ask for the same trial, and two workers may run them at once: it still runs once."""
+        if trial not in self._shared:
+            yield
+            return
+        folder = self.directory.path / "locks"
+        folder.mkdir(exist_ok=True)
+        with open(folder / f"{trial.name}.lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def close(self) -> None:
+        """End the trial that runs, if any, and its server."""
+        if self._runner is not None:
+            runner, self._runner = self._runner, None
+            runner.close()
+
+    # --- hooks -------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Tell the controller which trials are left after ``-k`` and ``-m``, before xdist reports the ids."""
+        chosen = {item.nodeid: trial for item in session.items if (trial := trial_of(item)) is not None}
+        self._shared = frozenset(trial for trial, n in Counter(chosen.values()).items() if n > 1)
+        if hasattr(session.config, "workerinput"):
+            import json
+
+            from pytest_mlab.store.atomic import write_text
+
+            names = {nodeid: trial.name for nodeid, trial in chosen.items()}
+            write_text(self._run.brief.run_dir / SELECTION, json.dumps(names))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Word the report of a test that judged a trial."""
+        report = yield
+        trial = item.stash.get(TRIAL, None)
+        if trial is not None and call.excinfo is not None and report.when == "call" and report.failed:
+            self._word(item, trial, call.excinfo, report)
+        return report
+
+    def _word(
+        self, item: pytest.Item, trial: Trial, error: pytest.ExceptionInfo[BaseException], report: pytest.TestReport
+    ) -> None:
+        if not isinstance(error.value, AssertionError):
+            return
+        if not trial.beats_baseline and "beats_baseline" in str(error.traceback[-1].statement):
+            report.longrepr = _short(item, trial.explain())
+        else:
+            report.sections.append(("mlab", trial.explain()))
+        if _is_soft(self._gate, trial):
+            report.outcome = "skipped"
+            report.wasxfail = f"{trial.outcome.value}: {trial.reason}"
+            report.mlab_outcome = trial.outcome.value  # type: ignore[attr-defined]  # travels with the report
+
+    def pytest_sessionfinish(self) -> None:
+        """End the server of trials."""
+        self.close()
+
+
+def _is_soft(gate: str, trial: Trial) -> bool:
+    """True when a failed assertion about ``trial`` is a fact to count and not a failure."""
+    if gate == "aggregate":
+        return trial.outcome.is_agents and not trial.beats_baseline
+    return gate == "none"
+
+
+def _short(item: pytest.Item, text: str) -> str:
+    """``text`` as a failure without a traceback, whose first line also ends pytest's FAILED line."""
+    try:
+        pytest.fail(text, pytrace=False)
+    except pytest.fail.Exception:
+        return item.repr_failure(pytest.ExceptionInfo.from_current())  # type: ignore[return-value]
