@@ -1,0 +1,65 @@
+"""The built-in tasks with their mini data, prepared once a test process."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pytest_mlab.core.task import Task
+from pytest_mlab.data.prepare import Prepared, prepare
+from pytest_mlab.evaluation.main import judge
+from pytest_mlab.locate import builtin
+from pytest_mlab.suites.loader import load_task
+
+SUITE = "mlagentbench"
+
+
+def load(name: str) -> Task:
+    return load_task(builtin("task_suites") / SUITE / name, SUITE)
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prepared]:
+    cache = tmp_path_factory.mktemp("cache")
+    return lambda name: prepare(load(name), "mini", cache)
+
+
+@pytest.fixture
+def verdict(prepared: Callable[[str], Prepared]) -> Callable[[str, Path], dict[str, Any]]:
+    """The evaluator's verdict on a submission folder, by task name."""
+    return lambda name, folder: judge(load(name).folder / "evaluator.py", folder, prepared(name).answers)
+
+
+@pytest.fixture
+def data_py(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """A task's data.py as a module; no byte code is left in the task's folder."""
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+
+    def load_data_py(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location("data_py", load(name).folder / "data.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load_data_py
+
+
+@pytest.fixture
+def full(tmp_path: Path, data_py: Callable[[str], ModuleType]) -> Callable[[str, Path], tuple[Path, Path]]:
+    """Run a task's data.py for the variant ``full`` on raw files; its folders public and answers."""
+
+    def run(name: str, raw: Path) -> tuple[Path, Path]:
+        public, answers = tmp_path / "public", tmp_path / "answers"
+        public.mkdir()
+        answers.mkdir()
+        data_py(name).prepare(raw, public, answers, "full")
+        return public, answers
+
+    return run
