@@ -53,6 +53,11 @@ class Redactor:
         longest_first = sorted(secrets, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if secrets else None
 
+    @property
+    def active(self) -> bool:
+        """False when there is nothing to replace."""
+        return self._pattern is not None
+
     def __call__(self, text: str) -> str:
         """``text`` without any secret's value."""
         if self._pattern is None:
@@ -67,6 +72,8 @@ class Redactor:
             return self(value)
         if isinstance(value, dict):
             return {self.tree(key): self.tree(item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, list):
             return [self.tree(item) for item in value]
+        if isinstance(value, tuple):
+            return tuple(self.tree(item) for item in value)
         return value

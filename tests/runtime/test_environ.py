@@ -65,5 +65,7 @@ def test_longer_secret_first() -> None:
 
 def test_tree() -> None:
     redact = Redactor({"A_KEY": KEY})
-    assert redact.tree({KEY: [KEY, (1, KEY)], "n": None}) == {"[A_KEY]": ["[A_KEY]", [1, "[A_KEY]"]], "n": None}
+    assert redact.tree({KEY: [KEY, (1, KEY)], "n": None}) == {"[A_KEY]": ["[A_KEY]", (1, "[A_KEY]")], "n": None}
+    assert redact.active
+    assert not Redactor({}).active
     assert Redactor({}).tree({"a": (1,)}) == {"a": (1,)}
