@@ -1,0 +1,58 @@
+"""A run's figures: what all reports are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pytest_mlab.core.aggregate import Conditions, SubjectSummary, summarize
+from pytest_mlab.core.gate import GatePolicy, GateResult, judge_run
+from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
+from pytest_mlab.store.rundir import RunDir
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """A run, summarized and judged."""
+
+    run: RunDir
+    subjects: tuple[SubjectSummary, ...]
+    gate: GateResult
+
+    @classmethod
+    def of(cls, run: RunDir, policy: GatePolicy, results: Mapping[TrialId, TrialResult] | None = None) -> RunFigures:
+        """The figures of ``run``.
+
+        ``results`` are those on disk unless the caller knows more (why a trial was skipped, that a worker died).
+        Raises StoreError when a result cannot be read.
+        """
+        settings = run.plan.settings
+        conditions = Conditions(settings.data, settings.sandbox, settings.budget)
+        known = stored_results(run) if results is None else results
+        subjects = summarize(run.plan.trials, known, conditions)
+        return cls(run, subjects, judge_run(subjects, policy))
+
+    @property
+    def missing(self) -> tuple[TrialResult, ...]:
+        """What was planned and has no result, with the reason."""
+        return tuple(r for r in self.trials if r.outcome is Outcome.NOT_RUN)
+
+    @property
+    def trials(self) -> tuple[TrialResult, ...]:
+        """One result a planned trial."""
+        return tuple(r for s in self.subjects for t in s.tasks for r in t.results)
+
+
+def stored_results(run: RunDir) -> dict[TrialId, TrialResult]:
+    """The results on disk; a trial that began and did not end is ``not_run`` and its reason says how far it came."""
+    found = run.results()
+    for trial in run.plan.trials:
+        if trial in found:
+            continue
+        event = run.trial(trial).last_event()
+        if event is None:
+            continue
+        ledger = getattr(event, "ledger", None)
+        where = "before its first step" if ledger is None else f"after {ledger.steps} steps"
+        found[trial] = TrialResult(trial, Outcome.NOT_RUN, f"it was started and did not end: the trace stops {where}")
+    return found

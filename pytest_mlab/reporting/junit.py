@@ -1,0 +1,110 @@
+"""What JUnit says beside the trials: properties of verdicts and of the whole suite. Names and values only."""
+
+from __future__ import annotations
+
+from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
+from pytest_mlab.core.gate import Verdict
+from pytest_mlab.core.wire import Builtin, to_wire
+from pytest_mlab.reporting.figures import RunFigures
+
+
+def verdict_properties(figures: RunFigures, verdict: Verdict) -> list[tuple[str, Builtin]]:
+    """The properties of a verdict's testcase; what is unknown is left out."""
+    subject, task = _found(figures, verdict)
+    values: dict[str, object] = {
+        "mlab.task": verdict.task or None,
+        "mlab.agent": verdict.agent,
+        "mlab.model": verdict.model or None,
+        "mlab.success_rate": verdict.value,
+        "mlab.success_rate_low": None if verdict.interval is None else verdict.interval.low,
+        "mlab.success_rate_high": None if verdict.interval is None else verdict.interval.high,
+        "mlab.incomplete": verdict.incomplete,
+    }
+    if task is not None:
+        values |= _task_values(task)
+    elif subject is not None:
+        values |= _subject_values(subject)
+    return to_wire({name: value for name, value in values.items() if value is not None})
+
+
+def suite_properties(figures: RunFigures) -> list[tuple[str, str]]:
+    """The properties of the whole testsuite, as texts: conditions, and one set of figures a subject."""
+    plan = figures.run.plan
+    settings = plan.settings
+    found: list[tuple[str, object]] = [
+        ("mlab.run", plan.run_id),
+        ("mlab.data", settings.data),
+        ("mlab.sandbox", settings.sandbox),
+        ("mlab.max_steps", settings.budget.max_steps),
+        ("mlab.max_seconds", settings.budget.max_seconds),
+        ("mlab.repeats", settings.repeats),
+        ("mlab.planned", len(plan.trials)),
+        ("mlab.missing", len(figures.missing)),
+        ("mlab.gate", figures.gate.policy.mode),
+        ("mlab.gate_passed", figures.gate.passed),
+    ]
+    for subject in figures.subjects:
+        values: dict[str, object] = {
+            "success_rate": subject.rate,
+            "success_rate_low": None if subject.interval is None else subject.interval.low,
+            "success_rate_high": None if subject.interval is None else subject.interval.high,
+        } | {name.removeprefix("mlab."): value for name, value in _subject_values(subject).items()}
+        found += [(f"mlab.{_key(figures, subject)}.{name}", v) for name, v in values.items() if v is not None]
+    return [(name, str(value)) for name, value in found]
+
+
+def _key(figures: RunFigures, subject: SubjectSummary) -> str:
+    """The subject's name, with its conditions where another group has the same name."""
+    alike = [s for s in figures.subjects if s.subject == subject.subject]
+    if len(alike) == 1:
+        return subject.subject
+    return f"{subject.subject}.{subject.conditions.data}.{subject.conditions.sandbox}"
+
+
+def _found(figures: RunFigures, verdict: Verdict) -> tuple[SubjectSummary | None, TaskSummary | None]:
+    for subject in figures.subjects:
+        if (subject.agent, subject.model) == (verdict.agent, verdict.model):
+            if not verdict.task:
+                return subject, None
+            for task in subject.tasks:
+                if task.task == verdict.task:
+                    return subject, task
+    return None, None
+
+
+def _task_values(task: TaskSummary) -> dict[str, object]:
+    used = task.efficiency
+    return {
+        "mlab.trials": task.planned,
+        "mlab.successes": task.rate.successes,
+        "mlab.success_rate_without_errors": task.valid_rate.value,
+        "mlab.left_out": task.excluded,
+        "mlab.not_run": len(task.missing),
+        "mlab.control_rate": None if task.control is None else task.control.value,
+        "mlab.median_score": task.median_score,
+        "mlab.mean_improvement": task.gain.mean,
+        "mlab.successes_within_noise": task.successes_within_noise,
+        "mlab.steps": used.steps,
+        "mlab.seconds": used.seconds,
+        "mlab.tokens": used.tokens,
+        "mlab.cost_usd": used.cost,
+        "mlab.cost_usd_per_success": used.cost_per_success,
+    }
+
+
+def _subject_values(subject: SubjectSummary) -> dict[str, object]:
+    used = subject.efficiency
+    return {
+        "mlab.trials": subject.planned,
+        "mlab.successes": subject.successes,
+        "mlab.success_rate_without_errors": subject.valid_rate,
+        "mlab.left_out": subject.excluded,
+        "mlab.not_run": len(subject.missing),
+        "mlab.control_rate": subject.control,
+        "mlab.mean_improvement": subject.gain,
+        "mlab.steps": used.steps,
+        "mlab.seconds": used.seconds,
+        "mlab.tokens": used.tokens,
+        "mlab.cost_usd": used.cost,
+        "mlab.cost_usd_per_success": used.cost_per_success,
+    }

@@ -1,0 +1,150 @@
+"""``report.md``: a run's figures for people, to paste into a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
+from pytest_mlab.core.gate import GateResult
+from pytest_mlab.core.trial import Outcome, TrialResult
+from pytest_mlab.reporting import text
+from pytest_mlab.reporting.figures import RunFigures
+
+_REASON = 200
+
+
+def markdown(figures: RunFigures) -> str:
+    """The whole report."""
+    plan = figures.run.plan
+    lines = [
+        f"# Run {plan.run_id}",
+        "",
+        f"{text.plural(len(plan.trials), 'trial')}; {text.conditions(plan.settings)}.",
+        "",
+    ]
+    lines += _gate(figures.gate)
+    for subject in figures.subjects:
+        lines += ["", *_subject(subject)]
+    lines += ["", *_unsuccessful(figures)]
+    lines += ["", *_identity(figures)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
+    """A Markdown table: the first ``texts`` columns to the left, the others, which are numbers, to the right."""
+    lines = [head, ["---"] * texts + ["--:"] * (len(head) - texts), *rows]
+    return [f"| {' | '.join(map(_cell, line))} |" for line in lines]
+
+
+def _cell(value: str) -> str:
+    """``value`` on one line, with what Markdown and HTML would take for markup escaped."""
+    flat = " ".join(value.split())
+    for mark in ("\\", "|", "`", "*", "<", "["):
+        flat = flat.replace(mark, f"\\{mark}")
+    return flat
+
+
+def _gate(gate: GateResult) -> list[str]:
+    floor = "" if gate.policy.fail_under is None else f", at least {gate.policy.fail_under:.4g} mean success rate"
+    said = "recorded only" if gate.policy.mode == "none" else "passed" if gate.passed else "FAILED"
+    lines = [f"Gate `{gate.policy.mode}`{floor}: **{said}**."]
+    bad = [] if gate.passed else [v for v in gate.verdicts if not v.passed or v.incomplete]
+    return lines + ([""] if bad else []) + [f"- `{v.name}`: {_cell(v.explanation)}" for v in bad]
+
+
+def _subject(subject: SubjectSummary) -> list[str]:
+    head = ["task", "success", "95 % interval", "without errors", "control", "improvement (median)"]
+    head += ["within noise", "steps", "time", "tokens", "$", "$ a success"]
+    lines = [f"## {_cell(text.who(subject))}", ""]
+    lines += [f"Data {subject.conditions.data}, sandbox {subject.conditions.sandbox}.", ""]
+    lines += grid(head, [*map(_task, subject.tasks), _mean(subject)])
+    lines += ["", f"Ended as: {text.endings(subject)}. {_sentence(text.spent(subject.efficiency))}"]
+    lines += [
+        "",
+        "Success counts every planned trial; the mean weighs every task the same, its interval is clustered by task. "
+        "Steps, time and tokens are medians a trial, dollars are of all trials.",
+    ]
+    if subject.pass_at:
+        shown = ", ".join(f"pass@{k} {v:.2f}, pass^{k} {subject.pass_hat[k]:.2f}" for k, v in subject.pass_at.items())
+        lines += ["", f"Of k repeats at least one, and all: {shown}."]
+    return lines
+
+
+def _sentence(part: str) -> str:
+    return part[:1].upper() + part[1:] + "."
+
+
+def _task(task: TaskSummary) -> list[str]:
+    used = task.efficiency
+    models = used.model_calls > 0
+    return [
+        task.task,
+        f"{task.rate.successes}/{task.rate.n}",
+        text.interval(task.rate.interval),
+        f"{task.valid_rate.successes}/{task.valid_rate.n}",
+        text.NONE if task.control is None else f"{task.control.successes}/{task.control.n}",
+        text.percent(task.gain.median),
+        str(task.successes_within_noise),
+        text.count(used.median_steps),
+        text.seconds(used.median_seconds),
+        text.count(used.median_tokens) if models else text.NONE,
+        text.dollars(used.cost) if models else text.NONE,
+        _per_success(used.cost_per_success) if models else text.NONE,
+    ]
+
+
+def _mean(subject: SubjectSummary) -> list[str]:
+    used = subject.efficiency
+    models = used.model_calls > 0
+    return [
+        f"mean of {text.plural(len(subject.tasks), 'task')}",
+        text.ratio(subject.rate),
+        text.interval(subject.interval),
+        text.ratio(subject.valid_rate),
+        text.ratio(subject.control),
+        "",
+        str(sum(t.successes_within_noise for t in subject.tasks)),
+        "",
+        "",
+        "",
+        text.dollars(used.cost) if models else text.NONE,
+        _per_success(used.cost_per_success) if models else text.NONE,
+    ]
+
+
+def _per_success(cost: float | None) -> str:
+    return text.NONE if cost is None else text.dollars(cost)
+
+
+def _unsuccessful(figures: RunFigures) -> list[str]:
+    found = [r for r in figures.trials if r.outcome is not Outcome.SUCCESS]
+    if not found:
+        return []
+    return [
+        "## Trials without success",
+        "",
+        *grid(["trial", "outcome", "score", "reason"], [_trial(r) for r in found], 4),
+    ]
+
+
+def _trial(result: TrialResult) -> list[str]:
+    reason = result.reason if len(result.reason) <= _REASON else result.reason[: _REASON - 3] + "..."
+    score = text.NONE if result.score is None else f"{result.score:.6g}"
+    return [result.id.name, result.outcome.value, score, reason]
+
+
+def _identity(figures: RunFigures) -> list[str]:
+    identity = figures.run.identity
+    lines = ["## What ran", ""]
+    rows = [[name, _value(value)] for name, value in sorted(identity.items())]
+    rows += [[f"task {t.name}", t.digest[:12]] for t in figures.run.plan.tasks]
+    rows += [[f"agent {a.name}", a.digest[:12]] for a in figures.run.plan.agents]
+    return lines + grid(["", "value"], rows, 2)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_value(v)}" for k, v in value.items() if v not in (None, "", [], {}))
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_value, value))
+    return str(value)
