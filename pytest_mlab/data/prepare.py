@@ -16,7 +16,7 @@ from pytest_mlab.data.checksums import data_key
 from pytest_mlab.data.manifest import Manifest
 from pytest_mlab.data.run_data_py import run_data_py
 from pytest_mlab.data.sources import fetch
-from pytest_mlab.data.sources.base import Options, announce
+from pytest_mlab.data.sources.base import Options, announce, require_consent
 from pytest_mlab.errors import ConfigError, DataUnavailable, SuiteError
 
 
@@ -44,6 +44,22 @@ def is_prepared(task: Task, variant: str, cache: Path, *, verify: bool = False) 
     if facts is None or not manifest.holds(facts, slot.folder, content=verify):
         return None
     return _prepared(slot, facts)
+
+
+def refused_rules(task: Task, variant: str, cache: Path, consent: Collection[str]) -> DataUnavailable | None:
+    """What :func:`prepare` would raise for rules that the user has not accepted; None when nothing is in the way.
+
+    Raises ConfigError when the task has no such variant.
+    """
+    if is_prepared(task, variant, cache):
+        return None
+    options = Options(cache, variant, consent)
+    try:
+        for source in task.variants[variant].sources:
+            require_consent(source, task, options)
+    except DataUnavailable as refusal:
+        return refusal
+    return None
 
 
 def prepare(

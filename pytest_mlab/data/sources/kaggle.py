@@ -62,6 +62,8 @@ def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[No
         ) from None
     except exceptions.KaggleApiHTTPError as error:
         status = error.response.status_code if error.response is not None else 0
+        if error.response is not None:
+            error.response.close()  # kagglehub leaves it open
         if status in (401, 403):
             raise DataUnavailable(
                 f"Kaggle refuses {source.ref} ({status}): accept the rules with your account at {source.consent} and "
