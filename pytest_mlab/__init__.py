@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
     from pytest_mlab.errors import BudgetExhausted, ContextWindowError, MlabError, ModelError, TrialOver
+    from pytest_mlab.fixtures import Trial
 
 __version__ = "0.1.0"
 
@@ -42,6 +43,7 @@ _HOMES = {
     ),
     "pytest_mlab.core.trial": ("Outcome", "TrialId", "TrialResult"),
     "pytest_mlab.errors": ("BudgetExhausted", "ContextWindowError", "MlabError", "ModelError", "TrialOver"),
+    "pytest_mlab.fixtures": ("Trial",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -62,6 +64,7 @@ __all__ = [
     "Observation",
     "Outcome",
     "Step",
+    "Trial",
     "TrialId",
     "TrialOver",
     "TrialResult",
