@@ -61,9 +61,7 @@ class MeteredModel:
             reply = self.client.complete(request)
         except ModelError as error:
             self._record_failure(role, request, error, time.monotonic() - begin)
-            self._check(
-                role
-            )  # a call that was cut short by the end of the trial's time is that, not a provider's failure
+            self._check(role)  # cut short by the end of the trial's time: that, and no provider's failure
             raise
         self._record(role, request, reply)
         self._check(role)

@@ -231,6 +231,15 @@ def test_no_message_holds_the_key(server: ScriptedServer, client: LitellmClient)
     assert caught.value.__suppress_context__
 
 
+def test_a_key_that_looks_like_a_word_is_hidden_too(
+    server: ScriptedServer, client: LitellmClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "swordfish")
+    server.restart([script.unauthorized(echo="swordfish")])
+    with pytest.raises(AuthError, match=r"provided: \[OPENAI_API_KEY\]"):
+        client.complete(ask())
+
+
 def test_a_given_redaction_is_used(server: ScriptedServer, client: LitellmClient) -> None:
     server.restart([script.bad_request("the word is swordfish")])
     with pytest.raises(BadRequestError, match=r"the word is \*{3}"):
