@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pytest_mlab.core.task import Baseline, Task
-from pytest_mlab.errors import ConfigError
+from pytest_mlab.errors import ConfigError, SuiteError
 
 HELP = "measure what a task's baseline or reference scores, and record it in task.toml"
 
@@ -75,12 +75,20 @@ def _line(task: Task, what: str, result: Baseline) -> str:
 
 
 def _write(file: Path, table: str, result: Baseline) -> None:
-    """Replace one table of a task.toml, whole or not at all. Raises SuiteError when the task no longer loads."""
+    """Replace one table of a task.toml. Raises SuiteError, with the file as it was, when the task would not load."""
     from pytest_mlab.suites.loader import load_task
     from pytest_mlab.suites.measured import with_measured
 
-    text = with_measured(file.read_text(encoding="utf-8"), table, result)
+    before = file.read_text(encoding="utf-8")
+    _replace(file, with_measured(before, table, result))
+    try:
+        load_task(file.parent, file.parent.parent.name)
+    except SuiteError:
+        _replace(file, before)
+        raise
+
+
+def _replace(file: Path, text: str) -> None:
     temporary = file.with_name(f".{file.name}.part")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, file)
-    load_task(file.parent, file.parent.parent.name)
