@@ -58,7 +58,7 @@ class LitellmClient:
             waited += delay
 
     def _ask(self, request: ModelRequest) -> Any:
-        timeout = request.timeout
+        timeout = min(request.timeout, self.retry.timeout)
         if request.deadline is not None:
             left = request.deadline - self.clock()
             if left <= 0:

@@ -11,7 +11,7 @@ from pytest_mlab.errors import ConfigError
 
 @dataclass(frozen=True)
 class Retry:
-    """``attempts`` in all; the wait after the first is between ``base / 2`` and ``base`` seconds, doubles with every
+    """``attempts`` in all, none of which waits more than ``timeout`` seconds for the provider; the wait after the first is between ``base / 2`` and ``base`` seconds, doubles with every
     attempt and never passes ``cap``. A provider's Retry-After lengthens a wait, up to ``longest`` seconds: one that
     asks for more is not waited for."""
 
@@ -19,15 +19,17 @@ class Retry:
     base: float = 2.0
     cap: float = 60.0
     longest: float = 600.0
+    timeout: float = 600.0
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Retry:
-        """The defaults, changed by MLAB_MODEL_ATTEMPTS (at least 1) and MLAB_MODEL_WAIT (seconds, base of the waits).
-
-        Raises ConfigError for values that are no such numbers.
-        """
-        attempts = _number(environ, "MLAB_MODEL_ATTEMPTS", cls.attempts, at_least=1)
-        return cls(attempts=int(attempts), base=_number(environ, "MLAB_MODEL_WAIT", cls.base, at_least=0))
+        """The defaults, changed by MLAB_MODEL_ATTEMPTS (at least 1), MLAB_MODEL_WAIT (``base``) and
+        MLAB_MODEL_TIMEOUT. Raises ConfigError for values that are no such numbers."""
+        return cls(
+            attempts=int(_number(environ, "MLAB_MODEL_ATTEMPTS", cls.attempts, at_least=1)),
+            base=_number(environ, "MLAB_MODEL_WAIT", cls.base, at_least=0),
+            timeout=_number(environ, "MLAB_MODEL_TIMEOUT", cls.timeout, at_least=0.001),
+        )
 
     def delay(self, attempt: int, random: float, retry_after: float | None = None) -> float:
         """Seconds to wait after failed attempt number ``attempt`` (from 1); ``random`` is from [0, 1)."""

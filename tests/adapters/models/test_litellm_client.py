@@ -160,9 +160,11 @@ def test_faults_are_typed_and_only_passing_ones_repeated(
 
 def test_a_server_that_hangs_is_down(server: ScriptedServer, client: LitellmClient) -> None:
     server.restart(lambda _: script.hang())
-    once = replace(client, retry=Retry(attempts=1))
     with pytest.raises(ProviderDownError, match="timed out"):
-        once.complete(ask(timeout=0.05))
+        replace(client, retry=Retry(attempts=1)).complete(ask(timeout=0.05))
+    with pytest.raises(ProviderDownError, match="timed out"):
+        replace(client, retry=Retry(attempts=2, timeout=0.05)).complete(ask())
+    assert len(server.requests) == 3
 
 
 def test_nobody_listens(monkeypatch: pytest.MonkeyPatch, client: LitellmClient, server: ScriptedServer) -> None:

@@ -41,7 +41,8 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 
 def test_from_the_environment() -> None:
     assert Retry.from_environ({}) == Retry()
-    assert Retry.from_environ({"MLAB_MODEL_ATTEMPTS": "2", "MLAB_MODEL_WAIT": "0"}) == Retry(attempts=2, base=0)
+    environ = {"MLAB_MODEL_ATTEMPTS": "2", "MLAB_MODEL_WAIT": "0", "MLAB_MODEL_TIMEOUT": "1.5"}
+    assert Retry.from_environ(environ) == Retry(attempts=2, base=0, timeout=1.5)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,7 @@ def test_from_the_environment() -> None:
         ("MLAB_MODEL_ATTEMPTS", "many"),
         ("MLAB_MODEL_WAIT", "-1"),
         ("MLAB_MODEL_WAIT", "nan"),
+        ("MLAB_MODEL_TIMEOUT", "0"),
     ],
 )
 def test_nonsense_in_the_environment_is_named(name: str, value: str) -> None:
