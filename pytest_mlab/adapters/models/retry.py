@@ -11,9 +11,12 @@ from pytest_mlab.errors import ConfigError
 
 @dataclass(frozen=True)
 class Retry:
-    """``attempts`` in all, none of which waits more than ``timeout`` seconds for the provider; the wait after the first is between ``base / 2`` and ``base`` seconds, doubles with every
-    attempt and never passes ``cap``. A provider's Retry-After lengthens a wait, up to ``longest`` seconds: one that
-    asks for more is not waited for."""
+    """How often and how patiently to ask.
+
+    ``attempts`` in all, each of which waits at most ``timeout`` seconds for the provider. The wait after the first is
+    between ``base / 2`` and ``base`` seconds, doubles with every attempt and never passes ``cap``. A provider's
+    Retry-After lengthens a wait, up to ``longest`` seconds: one that asks for more is not waited for.
+    """
 
     attempts: int = 8
     base: float = 2.0
