@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_mlab.evaluation.leftovers import watching
 from pytest_mlab.evaluation.verdict import InvalidSubmission
 
 Arrays = Sequence[Any]
@@ -66,6 +67,11 @@ class Worker:
         except WorkerError:
             self.close()
             raise
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
 
     def __enter__(self) -> Worker:
         return self
@@ -208,13 +214,21 @@ def compare_speed(
 
     ``checks`` are compared and not timed (they also warm both up), ``rounds`` are both compared and timed, starter
     and submission in turn. ``same(expected, found)`` is '' when the outputs agree, else a clause that says how they
-    differ. ``timeout`` bounds one call. Raises InvalidSubmission for all that the submission does wrong, WorkerError
-    when the starter itself fails.
+    differ. ``timeout`` bounds one call. Processes that the submission leaves running would slow the starter down: they
+    make it invalid and are killed. Raises InvalidSubmission for all that the submission does wrong, WorkerError when
+    the starter itself fails.
     """
     times: tuple[list[float], list[float]] = ([], [])
-    with Worker(driver, starter) as first, _open_submission(driver, submission) as second:
+    with (
+        watching() as leftovers,
+        Worker(driver, starter) as first,
+        _open_submission(driver, submission) as second,
+    ):
+        leftovers.known |= {first.pid, second.pid}
         for number, work in enumerate([*checks, *rounds]):
             with second.paused():
+                if leftovers.find():
+                    raise InvalidSubmission("the submitted code leaves processes running between calls")
                 expected, starter_seconds = first.call(work.settings, work.arrays, timeout=timeout)
             try:
                 found, seconds = second.call(work.settings, work.arrays, timeout=timeout)

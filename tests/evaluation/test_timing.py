@@ -194,3 +194,30 @@ def test_large_arrays_travel_both_ways(folder: Callable[[str, str], Path], tmp_p
         assert np.array_equal(output, big * 2)
         with pytest.raises(WorkerError, match="no answer into the pipe"):
             worker.call({}, [np.zeros(2_000_000)], timeout=60)
+
+
+@pytest.mark.parametrize("detach", ["", "os.setsid(); os.fork() and os._exit(0)"])
+def test_processes_left_behind_are_found_and_ended(compare: Compare, tmp_path: Path, detach: str) -> None:
+    code = f"""
+import os, signal
+def work(x, times=1):
+    if not os.path.exists("pid") and not os.fork():
+        {detach or "pass"}
+        with open("pid.part", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename("pid.part", "pid")
+        while True:
+            signal.pause()
+    while not os.path.exists("pid"):
+        os.sched_yield()
+    return x * times
+"""
+    with pytest.raises(InvalidSubmission, match="leaves processes running between calls"):
+        compare(code)
+    pid = int((tmp_path / "submission" / "pid").read_text())
+    assert not Path(f"/proc/{pid}/stat").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+
+
+def test_processes_that_end_with_the_call_are_fine(compare: Compare) -> None:
+    code = "import subprocess\ndef work(x, times=1):\n    subprocess.run(['true'])\n    return x * times\n"
+    assert len(compare(code).ratios) == 3
