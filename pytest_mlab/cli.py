@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import io
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -44,6 +46,9 @@ class Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Exit status: the command's own, 2 for a usage or other mendable error, 130 after ctrl-C."""
     words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # an agent's text must not break an ASCII terminal
     try:
         return _dispatch(words)
     except MlabError as error:
@@ -86,7 +91,13 @@ def _dispatch(words: list[str]) -> int:
 def _overview() -> str:
     lines = ["usage: mlab COMMAND [arguments]", "", "commands:"]
     width = max(map(len, COMMANDS))
-    lines += [f"  {name:<{width}}  {help_line(module)}" for name, module in COMMANDS.items()]
+    for name, module in COMMANDS.items():
+        lines += textwrap.wrap(
+            help_line(module),
+            80,
+            initial_indent=f"  {name:<{width}}  ",
+            subsequent_indent=" " * (width + 4),
+        )
     lines += [
         "",
         "mlab COMMAND --help tells a command's arguments.",

@@ -116,6 +116,11 @@ def ascii_only(text: str) -> str:
     return "".join(c if c.isascii() and c.isprintable() else c.encode("unicode_escape").decode() for c in flat)
 
 
+def printable(line: str) -> str:
+    """``line`` with what would steer a terminal escaped (control characters, lone surrogates); other text stays."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
 def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
     """``text`` in lines of at most ``width``; only a single word that is longer (a path) sticks out."""
     return textwrap.wrap(

@@ -1,0 +1,38 @@
+"""``mlab show``: a trial's trace, readably."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "show what happened in a trial, step by step"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("run", metavar="RUN", help="run id, run directory, or last")
+    parser.add_argument("trial", metavar="TRIAL", help="name of a trial, such as cifar10-research-gpt-4-turbo-3")
+    parser.add_argument("--step", type=int, metavar="N", help="this step whole, with its model calls")
+    parser.add_argument("--reports", type=Path, default=Path("reports"), metavar="DIR", help="default: %(default)s")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the trace."""
+    from pytest_mlab.errors import StoreError
+    from pytest_mlab.reporting.trace import step_lines, trial_lines
+    from pytest_mlab.runs import find_run, find_trial
+
+    found = find_run(args.run, args.reports)
+    trial = find_trial(args.trial, found)
+    folder = found.trial(trial)
+    result = folder.result()
+    if result is None and folder.last_event() is None:
+        raise StoreError(f"{trial.name} has not run: there is neither a trace nor a result in {folder.path}")
+    if args.step is not None:
+        lines = step_lines(folder.events(), args.step, found.store)
+    else:
+        print(f"trial {trial.name} of run {found.plan.run_id}\n{folder.path}\n")
+        lines = trial_lines(result, folder.events())
+    for line in lines:
+        print(line)
+    return 0
