@@ -85,6 +85,7 @@ class MlabOptions:
     resume: str | None = None
     cache_dir: Path | None = None
     accept_rules: tuple[str, ...] = ()
+    snapshot_file_mb: int = 200
     heartbeat: float = 60.0
     junit_properties: str = "all"
 
@@ -259,6 +260,13 @@ TABLE: tuple[Option, ...] = (
         parse=_name,
         metavar="RULES",
         ini="args",
+    ),
+    Option(
+        "snapshot-file-mb",
+        "Larger files are kept in a trial's final snapshot only, in MiB (default: 200)",
+        parse=_whole,
+        metavar="N",
+        ini="int",
     ),
     Option(
         "heartbeat",

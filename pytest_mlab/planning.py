@@ -74,6 +74,7 @@ def fresh_plan(options: MlabOptions, rootdir: Path) -> Planned:
         cache_dir=str(_cache_dir(options)),
         docker_image=options.docker_image or "",
         consent=options.accept_rules,
+        snapshot_file_mb=options.snapshot_file_mb,
     )
     run_id = new_run_id()
     plan = Plan(

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_mlab import requirements
-from pytest_mlab.core.names import nearest_first
 from pytest_mlab.core.plan import Plan
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import ConfigError, StoreError
 from pytest_mlab.options import NEWEST, MlabOptions
 from pytest_mlab.planning import REPORTS, Planned, fresh_plan
+from pytest_mlab.runs import find_run
 from pytest_mlab.store.rundir import PLAN, RunDir
 
 
@@ -40,15 +40,12 @@ def resume_plan(options: MlabOptions, rootdir: Path) -> Planned:
 
 
 def _named(name: str, rootdir: Path) -> RunDir:
-    for path in (Path(name), rootdir / REPORTS / name):
-        if (path / PLAN).is_file():
-            return RunDir.open(path.absolute())
-    known = [run.plan.run_id for run in _runs(rootdir)]
-    exists = f"runs in {rootdir / REPORTS}: {', '.join(nearest_first(name, known)[:5])}" if known else "there are none"
-    raise ConfigError(
-        f"--mlab-resume={name}: no run of that id and no folder with a {PLAN}; {exists} (write --mlab-resume=RUN with "
-        "an equals sign; alone, it must not stand before a path)"
-    )
+    try:
+        found = find_run(name, rootdir / REPORTS)
+    except ConfigError as error:
+        hint = "write --mlab-resume=RUN with an equals sign; alone, it must not stand before a path"
+        raise ConfigError(f"--mlab-resume={name}: {error} ({hint})") from None
+    return RunDir(found.path.absolute(), found.plan)
 
 
 def _newest(asked: Plan | None, rootdir: Path) -> RunDir:

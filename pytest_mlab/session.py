@@ -107,7 +107,12 @@ class Controller:
         """What workers are told."""
         budget = self.planned.plan.settings.budget
         tasks = {
-            name: TaskBrief(task.modality, task.slow, task.resources.gpus, backstop(budget.with_override(task.budget)))
+            name: TaskBrief(
+                modality=task.modality,
+                slow=task.slow,
+                gpus=task.resources.gpus,
+                backstop=backstop(budget.with_override(task.budget), timed=task.timed),
+            )
             for name, task in self.planned.tasks.items()
         }
         return Brief(self.planned.path, tasks, self.planned.blocked)

@@ -6,10 +6,8 @@ under ``--mlab-gate=aggregate`` or ``none`` a category of its own in place of a 
 
 from __future__ import annotations
 
-import fcntl
-from collections import Counter
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+import json
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,9 +15,11 @@ import pytest
 from pytest_mlab.collect import Run, trial_of
 from pytest_mlab.core.trial import TrialId, TrialResult
 from pytest_mlab.core.wire import Builtin, trial_properties
+from pytest_mlab.distributed import is_worker
 from pytest_mlab.errors import DataUnavailable, RequirementMissing
 from pytest_mlab.fixtures import TRIAL, Trial, nearby
 from pytest_mlab.options import MlabOptions
+from pytest_mlab.store.atomic import write_text
 from pytest_mlab.store.rundir import RunDir
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class Worker:
         self._gate = gate
         self._dir: RunDir | None = None
         self._runner: TrialRunner | None = None
-        self._shared: frozenset[TrialId] = frozenset()
 
     @property
     def directory(self) -> RunDir:
@@ -56,8 +55,7 @@ class Worker:
         if blocked := self._run.brief.blocked.get(trial.name):
             self._missing(blocked)
         try:
-            with self._alone(trial):
-                result = self.directory.trial(trial).result() or self._start(trial)
+            result = self._start(trial)
         except (DataUnavailable, RequirementMissing) as error:
             self._missing(str(error))
         return Trial(result, self.directory)
@@ -85,18 +83,6 @@ class Worker:
             self.close()
             raise
 
-    @contextmanager
-    def _alone(self, trial: TrialId) -> Iterator[None]:
-        """Two tests may ask for the same trial, and two workers may run them at once: it still runs once."""
-        if trial not in self._shared:
-            yield
-            return
-        folder = self.directory.path / "locks"
-        folder.mkdir(exist_ok=True)
-        with open(folder / f"{trial.name}.lock", "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-
     def close(self) -> None:
         """End the trial that runs, if any, and its server."""
         if self._runner is not None:
@@ -108,14 +94,8 @@ class Worker:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Tell the controller which trials are left after ``-k`` and ``-m``, before xdist reports the ids."""
-        chosen = {item.nodeid: trial for item in session.items if (trial := trial_of(item)) is not None}
-        self._shared = frozenset(trial for trial, n in Counter(chosen.values()).items() if n > 1)
-        if hasattr(session.config, "workerinput"):
-            import json
-
-            from pytest_mlab.store.atomic import write_text
-
-            names = {nodeid: trial.name for nodeid, trial in chosen.items()}
+        if is_worker(session.config):
+            names = {item.nodeid: trial.name for item in session.items if (trial := trial_of(item)) is not None}
             write_text(self._run.brief.run_dir / SELECTION, json.dumps(names))
 
     @pytest.hookimpl(wrapper=True)

@@ -219,7 +219,7 @@ def test_resume_of_nothing_says_what_there_is(project: Path, options: MlabOption
     with pytest.raises(ConfigError, match=r"no run to resume in .*reports; leave it out"):
         make_plan(resumed(options), project)
     run = frozen(project, options)
-    with pytest.raises(ConfigError, match=f"--mlab-resume=tests: no run of that id.*{run.plan.run_id}"):
+    with pytest.raises(ConfigError, match=f"--mlab-resume=tests: 'tests' is no run.*{run.plan.run_id}.*equals sign"):
         make_plan(resumed(options, "tests"), project)
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.support.toy_suite import write_toy_suite
 
 RUN = "run"
-"""The run directory of all runs here, relative to the project."""
+"""The run directory, relative to the project, unless a test names another."""
 
 COMMON = (
     "--mlab-suite=toy",
@@ -31,6 +31,7 @@ class Project:
     """``run`` is pytest in this process, ``spawn`` in one of its own; both with the toy suite and quick settings."""
 
     pytester: pytest.Pytester
+    name: str = RUN
 
     @classmethod
     def create(cls, pytester: pytest.Pytester, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
@@ -49,7 +50,7 @@ class Project:
     @property
     def run_dir(self) -> Path:
         """The run directory."""
-        return self.path / RUN
+        return self.path / self.name
 
     def run(self, *args: str, run_dir: bool = True) -> pytest.RunResult:
         """pytest in this process."""
