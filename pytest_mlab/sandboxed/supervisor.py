@@ -784,11 +784,11 @@ def guard() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Entry point: nothing, ``guarded``, or ``repl CODE_FD DONE_FD``."""
+    """Entry point: nothing, ``guarded LABEL``, or ``repl CODE_FD DONE_FD``."""
     if arguments[:1] == ["repl"]:
         repl_main(int(arguments[1]), int(arguments[2]))
         return
-    if arguments == ["guarded"]:
+    if arguments[:1] == ["guarded"]:
         guard()
     wire = Wire(os.dup(0), os.dup(1))
     null = os.open(os.devnull, os.O_RDWR)

@@ -97,7 +97,7 @@ class Docker:
         resources = contextlib.ExitStack()
         try:
             client = resources.enter_context(_client())
-        except docker.errors.DockerException as error:
+        except (docker.errors.DockerException, OSError) as error:
             raise SandboxError(f"no docker engine answers ({_brief(error)}): start one, or set DOCKER_HOST") from error
         created: list[Path] = []
         resources.callback(lambda: remove_mount_points(created))
@@ -140,7 +140,7 @@ class Docker:
                 for found in client.api.containers(all=True, filters={"label": LABEL}):
                     if found["Labels"][LABEL].startswith(label_prefix):
                         removed += _remove(client, found["Id"])
-        except docker.errors.DockerException as error:
+        except (docker.errors.DockerException, OSError) as error:
             raise SandboxError(f"leftover containers cannot be removed: {_brief(error)}") from error
         return removed
 
@@ -149,12 +149,20 @@ class Docker:
 def _client() -> Iterator[DockerClient]:
     import docker
 
+    _knock(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock")
     client = docker.from_env(timeout=60)
     try:
         client.ping()
         yield client
     finally:
         client.close()
+
+
+def _knock(host: str) -> None:
+    """Raise OSError when nobody listens on a local engine's socket; the SDK would leave a socket open."""
+    if host.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(host.removeprefix("unix://"))
 
 
 def _brief(error: Exception) -> str:

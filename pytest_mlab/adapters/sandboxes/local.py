@@ -57,7 +57,7 @@ class Local:
             if started:  # what ended the supervisor may have ended the guard, too
                 _end_marked(spec.label, exact=True)
             started = True
-            argv = [sys.executable, "-I", "-S", "-X", "utf8", str(SUPERVISOR), "guarded"]
+            argv = [sys.executable, "-I", "-S", "-X", "utf8", str(SUPERVISOR), "guarded", spec.label]
             return ProcessChannel(argv, {_MARK: spec.label, "LANG": "C.UTF-8"})
 
         def release() -> None:
@@ -79,10 +79,11 @@ class Local:
 def _end_marked(label: str, *, exact: bool) -> int:
     """Kill this user's processes that carry a label in their environment; how many. What changed its own
     environment is not found: that is what supervisors are for."""
-    mark = f"{_MARK}={label}".encode() + (b"\0" if exact else b"")
+    end = b"\0" if exact else b""
+    marks = (f"\0{_MARK}={label}".encode() + end, f"\0guarded\0{label}".encode() + end)
     ended: set[int] = set()
     while True:
-        found = {pid for pid in _processes() if _carries(pid, mark)} - ended
+        found = {pid for pid in _processes() if _carries(pid, marks)} - ended
         if not found:
             return len(ended)
         for pid in found:
@@ -95,9 +96,9 @@ def _processes() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
 
 
-def _carries(pid: int, mark: bytes) -> bool:
-    try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
-    return variables.startswith(mark) or b"\0" + mark in variables
+def _carries(pid: int, marks: Sequence[bytes]) -> bool:
+    words = b""
+    for name in ("cmdline", "environ"):  # a supervisor shows only the first of them to others than root
+        with contextlib.suppress(OSError):
+            words += b"\0" + Path(f"/proc/{pid}/{name}").read_bytes()
+    return any(mark in words for mark in marks)
