@@ -153,3 +153,29 @@ def test_a_trial_without_an_end_shows_what_there_is(tmp_path: Path, capsys: pyte
     out = capsys.readouterr().out
     assert "no result yet: the trial is running, or it was interrupted" in out
     assert "step 1: Execute Script" in out
+
+
+def test_a_step_has_its_own_model_calls_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = a_run(tmp_path / "r", [], [TRIAL])
+    with run.trial(TRIAL).journal() as journal:
+        for index in (1, 2):
+            prompt = run.store.put_bytes(f"prompt {index}".encode()).digest
+            journal.write(ModelCall(t=0, role="main", model="m", prompt=prompt, seconds=0.5, ledger=LEDGER))
+            journal.write(
+                StepDone(
+                    t=0,
+                    index=index,
+                    action="List Files",
+                    args={"dir_path": "."},
+                    observation="",
+                    ok=True,
+                    seconds=0.1,
+                    snapshot="",
+                    ledger=LEDGER,
+                )
+            )
+    assert show(tmp_path, "r", TRIAL.name, "--step", "2") == 0
+    out = capsys.readouterr().out
+    assert "prompt 2" in out
+    assert "prompt 1" not in out
+    assert out.count("model call") == 1
