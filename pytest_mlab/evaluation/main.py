@@ -48,7 +48,6 @@ def main(argv: list[str] | None = None) -> int:
     for option in ("--evaluator", "--submission", "--answers", "--result"):
         parser.add_argument(option, type=Path, required=True)
     options = parser.parse_args(argv)
-    take_details()
     verdict = judge(options.evaluator, options.submission, options.answers)
     _write(options.result, {**verdict, "details": take_details()})
     return 0
