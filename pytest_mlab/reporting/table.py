@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
 from pytest_mlab.core.gate import GateResult
-from pytest_mlab.core.trial import Outcome
+from pytest_mlab.core.trial import Outcome, TrialResult
 from pytest_mlab.reporting import text
 from pytest_mlab.reporting.figures import RunFigures
 
@@ -14,7 +14,7 @@ WIDTH = 80
 _HEAD = ("task", "success", "95% CI", "control", "improved", "steps", "time", "tokens", "$")
 _WIDTHS = (18, 7, 9, 7, 8, 5, 6, 6, 6)
 _ERRORS = (Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR, Outcome.TASK_ERROR)
-_NAMED = 5
+_REASONS = 5
 
 
 def table(figures: RunFigures, resume: str = "") -> list[str]:
@@ -26,6 +26,9 @@ def table(figures: RunFigures, resume: str = "") -> list[str]:
         lines += ["", *_subject(subject, plan.settings.sandbox, plan.settings.data)]
     if any(t.efficiency.n for s in figures.subjects for t in s.tasks):
         lines += ["", *text.wrapped(_LEGEND, WIDTH)]
+    failed = [r for r in figures.trials if r.outcome in _ERRORS]
+    if failed:
+        lines += ["", *_errors(failed)]
     if figures.missing:
         lines += ["", *_missing(figures, resume)]
     lines += ["", *gate_lines(figures.gate)]
@@ -130,10 +133,27 @@ def _notes(subject: SubjectSummary) -> list[str]:
 def _missing(figures: RunFigures, resume: str) -> list[str]:
     missing = figures.missing
     lines = [f"MISSING: {len(missing)} of {text.plural(len(figures.trials), 'planned trial')} did not run"]
-    for result in missing[:_NAMED]:
-        lines += text.wrapped(text.ascii_only(f"{result.id.name}: {result.reason}"), WIDTH, "  ", "    ")
-    if len(missing) > _NAMED:
-        lines.append(f"  and {len(missing) - _NAMED} more, all of them in summary.json")
+    lines += _reasons(missing)
     if resume:
         lines += text.wrapped(f"run what is missing: {resume}", WIDTH, "  ", "    ")
+    return lines
+
+
+def _errors(failed: Sequence[TrialResult]) -> list[str]:
+    verb = "trial ended" if len(failed) == 1 else "trials ended"
+    return [f"ERRORS: {len(failed)} {verb} in an error that the agent did not make", *_reasons(failed)]
+
+
+def _reasons(results: Sequence[TrialResult]) -> list[str]:
+    """Why, the most frequent reason first, with the name of a trial to look at."""
+    names: dict[str, list[str]] = {}
+    for result in results:
+        names.setdefault(result.reason, []).append(result.id.name)
+    ordered = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
+    lines = []
+    for reason, found in ordered[:_REASONS]:
+        others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        lines += text.wrapped(text.ascii_only(f"{found[0]}{others}: {reason}"), WIDTH, "  ", "    ")
+    if len(ordered) > _REASONS:
+        lines.append(f"  and {text.plural(len(ordered) - _REASONS, 'other reason')}, all of them in summary.json")
     return lines

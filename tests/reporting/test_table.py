@@ -75,11 +75,29 @@ def test_other_conditions_get_a_table_of_their_own(tmp_path: Path) -> None:
     assert "agent research, model m (data full, sandbox bubblewrap)" in lines
 
 
-def test_only_some_of_many_missing_trials_are_named(tmp_path: Path) -> None:
+def test_the_same_reason_is_said_once(tmp_path: Path) -> None:
     run = a_run(tmp_path / "r", [a_result(1)], [TrialId("toy", "research", "m", k) for k in range(2, 9)])
     lines = table(RunFigures.of(run, AGGREGATE))
-    assert "MISSING: 7 of 8 planned trials did not run" in lines
-    assert "  and 2 more, all of them in summary.json" in lines
+    at = lines.index("MISSING: 7 of 8 planned trials did not run")
+    assert lines[at + 1] == "  toy-research-m-2 and 6 more: there is no result"
+    assert lines[at + 2] == ""
+
+
+def test_errors_that_are_not_the_agents_say_why_the_most_frequent_first(tmp_path: Path) -> None:
+    results = [a_result(k, Outcome.INFRA_ERROR) for k in range(1, 4)]
+    named = [type(r)(**{**vars(r), "reason": why}) for r, why in zip(results, ("rare", "often", "often"), strict=True)]
+    named += [a_result(k, Outcome.AGENT_ERROR) for k in (4, 5, 6)]
+    lines = table(RunFigures.of(a_run(tmp_path / "r", named), AGGREGATE))
+    at = lines.index("ERRORS: 3 trials ended in an error that the agent did not make")
+    assert lines[at + 1 : at + 4] == ["  toy-research-m-2 and 1 more: often", "  toy-research-m-1: rare", ""]
+
+
+def test_of_many_reasons_some_are_shown_and_the_others_counted(tmp_path: Path) -> None:
+    results = [a_result(k, Outcome.TASK_ERROR) for k in range(1, 9)]
+    named = [type(r)(**{**vars(r), "reason": f"reason {r.id.repeat}"}) for r in results]
+    lines = table(RunFigures.of(a_run(tmp_path / "r", named), AGGREGATE))
+    assert "  toy-research-m-5: reason 5" in lines
+    assert "  and 3 other reasons, all of them in summary.json" in lines
 
 
 def test_a_gate_that_passes_is_one_line(tmp_path: Path) -> None:
