@@ -179,7 +179,7 @@ def _check_models(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> Non
     if named and not needy:
         agent = agents[0].name
         raise ConfigError(f"the agent {agent} uses no model; leave {' and '.join(named)} out or name another agent")
-    requirements.check_model_names((*options.model, options.edit_model or "", options.fast_model or ""))
+    requirements.check_models((*options.model, options.edit_model or "", options.fast_model or ""), options.max_cost)
 
 
 def _tasks(options: MlabOptions, rootdir: Path) -> tuple[Task, ...]:

@@ -21,16 +21,21 @@ from pytest_mlab.options import MlabOptions
 NVIDIA_DEVICE = Path("/dev/nvidiactl")
 
 
-def check_model_names(names: Iterable[str]) -> None:
-    """Raise ConfigError for a model that no provider is known to serve, naming the nearest that exist."""
+def check_models(names: Iterable[str], max_cost: float | None = None) -> None:
+    """Raise ConfigError for a model that no provider is known to serve, naming the nearest that exist; for one without
+    a known price when dollars are limited; and for settings of the model client that make no sense."""
     wanted = [name for name in dict.fromkeys(names) if name]
     if not wanted:
         return
     from pytest_mlab.adapters.models.names import check_model_name
+    from pytest_mlab.adapters.models.prices import require_prices
+    from pytest_mlab.adapters.models.retry import Retry
 
     for name in wanted:
         if problem := check_model_name(name):
             raise ConfigError(problem)
+    require_prices(wanted, max_cost)
+    Retry.from_environ(os.environ)
 
 
 def resolve_sandbox(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> tuple[str, str]:
