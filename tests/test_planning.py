@@ -102,7 +102,8 @@ def test_missing_key_blocks_agents_that_need_it(
     project: Path, options: MlabOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    wanted = replace(options, agent=("baseline", "research"), model=("gpt-4-turbo",), repeats=1)
+    both = ("baseline", "research")
+    wanted = replace(options, agent=both, model=("gpt-4-turbo",), edit_model="gpt-4-turbo", repeats=1)
     assert make_plan(wanted, project).blocked == {
         f"{task}-research-gpt-4-turbo-1": (
             "the model gpt-4-turbo needs OPENAI_API_KEY; mend: export OPENAI_API_KEY=<your key>"
