@@ -6,11 +6,12 @@ all that it started, when its stdin ends.
 A frame is two big-endian 32-bit lengths, a JSON header and a binary payload of those lengths. Requests, one at a
 time, each with an ``id`` that every reply repeats:
 
-    open      workspace, env, inherit_env, memory_mb, disk_mb, pids, measured, unmeasured -> hello
-    execute   argv, env | null, timeout | null; payload: stdin                            -> output*, end
-    repl      timeout | null; payload: Python source                                      -> output*, end
-    ping                                                                                  -> pong
-    shutdown                                                                              -> the stream ends
+    open      workspace, env, inherit_env, memory_mb, disk_mb, pids, measured,
+              unmeasured, own_processes                             -> hello
+    execute   argv, env | null, timeout | null; payload: stdin      -> output*, end
+    repl      timeout | null; payload: Python source                -> output*, end
+    ping                                                            -> pong
+    shutdown                                                        -> the stream ends
 
 ``end`` carries ``status`` (exit status or null), ``signal`` (number or null) and ``killed_for`` ('', timeout, memory,
 pids, disk, signal). ``output`` carries bytes as payload; while the reader is slow the command's pipe is not read, so
@@ -36,7 +37,14 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+
+TYPE_CHECKING = False  # importing typing would be a fifth of the start
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
+    # Standard input under way: [descriptor or None, what is left as a memoryview].
+    Feed = list[Any]
 
 PROTOCOL = 1
 LENGTHS = struct.Struct(">II")
@@ -58,9 +66,6 @@ PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PAGE = resource.getpagesize()
 MIB = 1 << 20
-Json = dict[str, Any]
-Feed = list[Any]
-"""Standard input under way: [descriptor or None, what is left as a memoryview]."""
 LOST = b"[The Python session ended; its variables are lost.]\n"
 RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 """Python ignores these two; its children must not."""
@@ -254,6 +259,22 @@ def signal_all(pids: Iterable[int], number: int) -> None:
             os.kill(pid, number)
 
 
+def signal_crowd(leader: int | None, own_processes: bool, number: int) -> None:
+    """Send a signal in one system call, which no fork outruns: to the process group of ``leader``, or, where all
+    processes that can be seen are the sandbox's, to every one but this."""
+    with contextlib.suppress(OSError):
+        if own_processes:
+            os.kill(-1, number)
+        elif leader is not None:
+            os.killpg(leader, number)
+
+
+def threads_on_machine() -> int:
+    """All threads of the machine, other sandboxes' too: one quick look that tells when to look closer."""
+    fields = read_file("/proc/loadavg").split()
+    return int(fields[3].partition(b"/")[2]) if len(fields) > 3 else 0
+
+
 def out_of_memory_kills() -> int:
     """How often the kernel killed for this container's memory limit; 0 outside containers."""
     for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
@@ -278,6 +299,8 @@ class Limits:
         self.unmeasured: frozenset[str] = frozenset(request["unmeasured"])
         self.next_watch = self.next_disk = 0.0
         self.disk_seen = 0
+        self.own_processes: bool = request["own_processes"]
+        self.threads_seen = threads_on_machine()
 
     def impose(self) -> None:
         """Bound each process; inherited by all commands."""
@@ -296,11 +319,10 @@ class Limits:
         self.next_watch = now + WATCH_AFTER
         self.next_disk = max(self.next_disk, self.next_watch)
 
-    def exceeded(self, now: float) -> str:
-        """The name of a limit that the tree is over, or ''; looks only at what is due."""
+    def exceeded(self, now: float, leader: int) -> str:
+        """The name of a limit that the tree is over, or ''; looks only at what is due. ``leader`` is the command."""
         if now >= self.next_watch:
-            tree = family()
-            over = self._over(tree)
+            over = self._crowded(leader) or self._over(family())
             end = time.monotonic()
             self.next_watch = end + max(WATCH_EVERY, SHARE * (end - now))
             if over:
@@ -319,6 +341,19 @@ class Limits:
         end = time.monotonic()
         self.next_disk = end + max(DISK_EVERY, SHARE * (end - start))
         return self.disk_seen
+
+    def _crowded(self, leader: int) -> str:
+        """'pids' when the machine filled with the tree's processes. To count those of a fork bomb, which takes nearly
+        all processor time and doubles meanwhile, it has to be stopped first; it stays so until it is killed."""
+        threads = threads_on_machine()
+        if threads - self.threads_seen <= self.pids:
+            return ""
+        signal_crowd(leader, self.own_processes, signal.SIGSTOP)
+        if sum(family().values()) > self.pids:
+            return "pids"
+        self.threads_seen = threads
+        signal_crowd(leader, self.own_processes, signal.SIGCONT)
+        return ""
 
     def _over(self, tree: dict[int, int]) -> str:
         if sum(tree.values()) > self.pids:
@@ -370,6 +405,7 @@ class Supervisor:
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
+        self.is_open = False
         self.env: dict[str, str] = {}
         self.workspace = "/"
         self.repl: Repl | None = None
@@ -400,7 +436,7 @@ class Supervisor:
                     self.wire.receive()
                 else:
                     self.reap()
-            if self.repl is not None and self.limits.exceeded(time.monotonic()):
+            if self.repl is not None and self.limits.exceeded(time.monotonic(), self.repl.pid):
                 self.end_repl()
                 self.repl_lost = True
 
@@ -430,6 +466,7 @@ class Supervisor:
         os.environ.clear()
         os.environ.update(self.env)
         self.limits = Limits(request)
+        self.is_open = True
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
             score.write("500")  # when the machine runs out of memory, the harness is not the one to go
         self.limits.impose()
@@ -463,8 +500,8 @@ class Supervisor:
             finally:
                 for fd in opened:
                     os.close(fd)
-            killed_for = self.attend(number, out_read, timeout, lambda: pid in self.statuses, feed)
-            self.clear(self.repl.pid if self.repl else None)
+            killed_for = self.attend(number, pid, out_read, timeout, lambda: pid in self.statuses, feed)
+            self.clear(pid, self.repl.pid if self.repl else None)
             if killed_for == "disk":
                 self.limits.measure_disk()  # it wrote on until it was dead
             self.drain(number, out_read)
@@ -501,12 +538,12 @@ class Supervisor:
             return len(verdict) >= STATUS.size or repl.pid in self.statuses
 
         feed: Feed = [repl.code_fd, memoryview(LENGTHS.pack(len(code), 0) + code)]
-        killed_for = self.attend(number, repl.out_fd, timeout, finished, feed, repl.done_fd)
+        killed_for = self.attend(number, repl.pid, repl.out_fd, timeout, finished, feed, repl.done_fd)
         if not killed_for and len(verdict) == STATUS.size:
-            self.clear(repl.pid)
+            self.clear(repl.pid, repl.pid)
             self.drain(number, repl.out_fd)
             return {"type": "end", "status": STATUS.unpack(verdict)[0] & 0xFF, "signal": None, "killed_for": ""}
-        self.clear(None)
+        self.clear(repl.pid)
         if killed_for == "disk":
             self.limits.measure_disk()
         self.drain(number, repl.out_fd)
@@ -515,10 +552,15 @@ class Supervisor:
         self.end_repl()
         return reply
 
+    def end(self) -> None:
+        """Kill everything."""
+        if self.is_open:
+            self.clear(None)
+
     def end_repl(self) -> None:
         """Kill the REPL and all that it started."""
-        self.clear(None)
         if self.repl is not None:
+            self.clear(self.repl.pid)
             self.repl.close()
             self.repl = None
 
@@ -535,6 +577,7 @@ class Supervisor:
     def attend(
         self,
         number: int,
+        leader: int,
         out_fd: int,
         timeout: float | None,
         finished: Callable[[], bool],
@@ -572,7 +615,7 @@ class Supervisor:
             now = time.monotonic()
             if now < due or finished():
                 continue
-            killed_for = "timeout" if now >= deadline else limits.exceeded(now)
+            killed_for = "timeout" if now >= deadline else limits.exceeded(now, leader)
             if killed_for:
                 return killed_for
         return ""
@@ -586,6 +629,8 @@ class Supervisor:
             poller.register(self.wire.write_fd, select.POLLOUT)
         if self.wire.busy or not data:
             poller.unregister(out_fd)
+        if not data:
+            self.reap()  # most commands end with their output
 
     @staticmethod
     def feed(feed: Feed, *, close: bool) -> bool:
@@ -654,14 +699,21 @@ class Supervisor:
                 return True
             self.statuses[pid] = status
 
-    def clear(self, spared: int | None) -> None:
-        """Kill every descendant but ``spared`` and its own, until none is left."""
+    def clear(self, leader: int | None, spared: int | None = None) -> None:
+        """Kill every descendant but ``spared`` and its own, until none is left. ``leader`` is the command's process,
+        if there is one."""
+        own = self.limits.own_processes
         deadline = time.monotonic() + KILL_PATIENCE
+        halted = False
         while self.reap():
             tree = family(spared)
             if not tree:
-                return
+                break
             # Stopped first, until no new one turns up: what is stopped cannot fork.
+            if own or leader != spared:
+                signal_crowd(leader, own, signal.SIGSTOP)
+            halted = True
+            tree = family(spared)
             stopped: set[int] = set()
             while not stopped.issuperset(tree) and time.monotonic() < deadline:
                 signal_all(set(tree) - stopped, signal.SIGSTOP)
@@ -671,6 +723,8 @@ class Supervisor:
             select.select([self._child_read], [], [], 0.01)
             if time.monotonic() > deadline:
                 raise HangUp  # something cannot be killed: better no supervisor than a leak that nobody sees
+        if halted and own and spared is not None:
+            signal_crowd(leader, own, signal.SIGCONT)
 
 
 # --- the REPL's own process ----------------------------------------------------------------------------------
@@ -801,7 +855,8 @@ def main(arguments: list[str]) -> None:
         pass
     finally:
         with contextlib.suppress(HangUp):
-            supervisor.clear(None)
+            supervisor.end()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -363,6 +363,14 @@ class SandboxConformance:
         assert is_free(tmp_path / "workspace")
         assert text(run(connection, "print('on')")) == "on"
 
+    def test_a_fork_bomb(self, opened: Opener, tmp_path: Path) -> None:
+        connection = opened(pids=100)
+        connection.repl("x = 'still here'")
+        done = run(connection, HOLD + "while True: os.fork()", timeout=10.0)
+        assert done.killed_for == "pids" or (done.exit_status == 1 and b"BlockingIOError" in done.output)
+        assert is_free(tmp_path / "workspace")
+        assert text(connection.repl("x")) == "'still here'"
+
     def test_many_processes_within_the_limit(self, opened: Opener, tmp_path: Path) -> None:
         connection = opened(pids=600)
         code = HOLD + "for _ in range(500):\n    if os.fork() == 0:\n        time.sleep(600)\nprint('all of them')"

@@ -48,7 +48,9 @@ class Local:
         home = tempfile.mkdtemp(prefix="mlab-home-")
         env = environment.inside(spec.resources, home=home, path=system_path())
         # The mark lets sweep() find processes whose supervisor was killed together with its harness.
-        opening = opening_request(spec, workspace, env | {_MARK: spec.label}, measured=(workspace, home))
+        opening = opening_request(
+            spec, workspace, env | {_MARK: spec.label}, measured=(workspace, home), own_processes=False
+        )
 
         started = False
 

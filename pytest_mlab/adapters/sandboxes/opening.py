@@ -27,9 +27,13 @@ def opening_request(
     measured: Sequence[str],
     unmeasured: Sequence[str] = (),
     inherit_env: bool = False,
+    own_processes: bool = True,
 ) -> dict[str, Any]:
-    """The supervisor's first request. Paths are as seen inside; ``measured`` are the folders whose disk use counts,
-    without those in ``unmeasured``; ``inherit_env`` adds the variables that the supervisor was started with."""
+    """The supervisor's first request. Paths are as seen inside.
+
+    ``measured`` are the folders whose disk use counts, without those in ``unmeasured``; ``inherit_env`` adds the
+    variables that the supervisor was started with; ``own_processes`` says that all it can see are the sandbox's.
+    """
     return {
         "workspace": workspace,
         "env": {**env, **spec.env},
@@ -39,6 +43,7 @@ def opening_request(
         "pids": spec.resources.pids,
         "measured": list(measured),
         "unmeasured": list(unmeasured),
+        "own_processes": own_processes,
     }
 
 

@@ -59,6 +59,7 @@ def test_sweep_kills_what_supervisor_and_guard_left(tmp_path: Path) -> None:
         )
         supervisor, guard = map(int, ids.split())
         os.kill(guard, signal.SIGKILL)
+        os.waitid(os.P_PID, guard, os.WEXITED | os.WNOWAIT)
         os.kill(supervisor, signal.SIGSTOP)
         assert not is_free(tmp_path)
         assert Local().sweep(label) == 2  # the supervisor, stopped as it is, and the REPL
