@@ -29,7 +29,7 @@ class Leftovers:
                     os.kill(pid, signal.SIGKILL)
             for pid in found:
                 with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
+                    os.waitpid(pid, 0)  # ours once its parent has ended
 
 
 @contextlib.contextmanager
