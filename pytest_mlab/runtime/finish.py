@@ -61,7 +61,7 @@ def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> Age
     said = f" ({last_words})" if last_words else ""
     if ending is None:
         return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, "the trial was interrupted together with its worker")
-    if ending.how == "deadline" and found.started is not None:
+    if _out_of_time(ending) and found.started is not None:
         return AgentPart(EndedBy.SECONDS, None, "the agent did not stop when its time was over and was killed")
     if found.started is None:
         return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, f"the trial's process {ending} before it began{said}")
@@ -77,9 +77,14 @@ def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> Age
 
 def last_ledger(found: Facts, ending: Ending | None, budget: Budget) -> Ledger:
     """What the agent has used, as the trace knows it; its time as the watcher does when it was killed for that."""
-    if found.ended is None and ending is not None and ending.how == "deadline":
+    if found.ended is None and ending is not None and _out_of_time(ending):
         return found.ledger.at(max(found.ledger.seconds, min(ending.seconds, budget.max_seconds)))
     return found.ledger
+
+
+def _out_of_time(ending: Ending) -> bool:
+    """Killed by the alarm that its process sets, or by the watcher behind that."""
+    return ending.how == "deadline" or (ending.how == "signalled" and ending.status == signal.SIGALRM)
 
 
 @dataclass(frozen=True)

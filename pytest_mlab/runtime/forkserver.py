@@ -88,11 +88,10 @@ class _ExitWith:
 
 
 def _redirect(log: str) -> None:
-    null = os.open(os.devnull, os.O_RDONLY)
+    """Output goes to ``log``; stdin is the server's own: /dev/null."""
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for source, target in ((null, 0), (out, 1), (out, 2)):
-        os.dup2(source, target)
-    os.close(null)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
     os.close(out)
     faulthandler.enable()
 

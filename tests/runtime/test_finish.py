@@ -126,6 +126,7 @@ def test_the_agents_own_last_event_is_believed(ending: Ending | None) -> None:
     ("ending", "by", "outcome", "words"),
     [
         (Ending("deadline"), EndedBy.SECONDS, None, "killed"),
+        (Ending("signalled", signal.SIGALRM), EndedBy.SECONDS, None, "killed"),
         (Ending("exited", 0), EndedBy.ERROR, Outcome.AGENT_ERROR, "ended its own process with status 0"),
         (Ending("exited", 3), EndedBy.ERROR, Outcome.AGENT_ERROR, "ended its own process with status 3"),
         (Ending("exited", 70), EndedBy.KILLED, Outcome.INFRA_ERROR, "exited with status 70 (last line)"),
@@ -153,6 +154,7 @@ def test_what_ends_before_it_began_is_no_fault_of_the_agent(ending: Ending) -> N
 def test_ledger_of_an_agent_that_was_killed_at_its_deadline() -> None:
     found = facts([started(), step(Ledger(steps=2, seconds=7.0))])
     assert last_ledger(found, Ending("deadline", seconds=130.0), BUDGET) == Ledger(steps=2, seconds=100.0)
+    assert last_ledger(found, Ending("signalled", signal.SIGALRM, 130.0), BUDGET) == Ledger(steps=2, seconds=100.0)
     assert last_ledger(found, Ending("signalled", 9, seconds=130.0), BUDGET) == Ledger(steps=2, seconds=7.0)
     assert last_ledger(facts([started(), ended()]), Ending("deadline", seconds=130.0), BUDGET) == ended().ledger
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -39,6 +42,14 @@ class Speaker:
         heard: dict[str, Any] = json.loads(self.reader.readline())
         return heard
 
+    def wait_until_read(self) -> None:
+        unread = bytearray(4)
+        while True:
+            fcntl.ioctl(self.socket, termios.TIOCOUTQ, unread)
+            if not any(unread):
+                return
+            time.sleep(0.001)
+
     def hang_up(self) -> None:
         self.reader.close()
         self.socket.close()
@@ -57,7 +68,7 @@ def run(speaker: Speaker, tmp_path: Path, function: str, request: int = 1) -> No
         op="run",
         id=request,
         target=f"tests.support.trial_targets:{function}",
-        payload={"note": str(tmp_path / "pids")},
+        payload={"note": str(tmp_path / "pids"), "until": str(tmp_path / "go")},
         log=str(tmp_path / "log"),
     )
 
@@ -65,6 +76,7 @@ def run(speaker: Speaker, tmp_path: Path, function: str, request: int = 1) -> No
 def test_hello_in_pieces(speaker: Speaker) -> None:
     hello = json.dumps({"op": "hello", "sys_path": sys.path, "preload": []}).encode() + b"\n"
     speaker.socket.sendall(hello[:10])
+    speaker.wait_until_read()
     speaker.socket.sendall(hello[10:])
     assert speaker.hear() == {"event": "ready", "pid": speaker.server.pid, "threads": [], "failed": {}}
 
@@ -74,14 +86,37 @@ def test_worker_that_leaves_before_hello(speaker: Speaker) -> None:
     assert speaker.server.wait(30) == 0
 
 
-def test_kill_of_another_request_is_ignored(speaker: Speaker, tmp_path: Path) -> None:
+def test_kill(speaker: Speaker, tmp_path: Path) -> None:
     speaker.say(op="hello", sys_path=sys.path, preload=[])
     assert speaker.hear()["event"] == "ready"
     run(speaker, tmp_path, "hangs", request=7)
     assert speaker.hear()["event"] == "started"
-    speaker.say(op="kill", id=6)
     speaker.say(op="kill", id=7)
     assert speaker.hear() == {"event": "ended", "id": 7, "status": -signal.SIGKILL, "leftovers": 0, "stuck": 0}
+
+
+def test_kill_of_another_request_is_ignored(speaker: Speaker, tmp_path: Path) -> None:
+    speaker.say(op="hello", sys_path=sys.path, preload=[])
+    assert speaker.hear()["event"] == "ready"
+    run(speaker, tmp_path, "waits", request=7)
+    assert speaker.hear()["event"] == "started"
+    speaker.say(op="kill", id=6)
+    speaker.wait_until_read()
+    (tmp_path / "go").touch()
+    assert speaker.hear()["status"] == 0
+
+
+def test_process_dies_with_its_server(speaker: Speaker, tmp_path: Path) -> None:
+    speaker.say(op="hello", sys_path=sys.path, preload=[])
+    assert speaker.hear()["event"] == "ready"
+    run(speaker, tmp_path, "waits")
+    pid = speaker.hear()["pid"]
+    speaker.server.kill()
+    speaker.server.wait()
+    until = time.monotonic() + 30
+    while processes.start_time(pid) and time.monotonic() < until:  # the kernel kills it: nobody else would
+        time.sleep(0.001)
+    assert processes.start_time(pid) == ""
 
 
 def test_polite_end_kills_what_runs(speaker: Speaker, tmp_path: Path) -> None:

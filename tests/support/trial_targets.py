@@ -70,6 +70,12 @@ def system_exit(payload: Payload) -> None:
     sys.exit(payload["status"])
 
 
+def waits(payload: Payload) -> None:
+    """Return once the file ``payload["until"]`` exists."""
+    while not os.path.exists(payload["until"]):
+        time.sleep(0.001)
+
+
 def aborts(payload: Payload) -> None:
     """Die of a signal of its own."""
     os.kill(os.getpid(), signal.SIGSEGV)
