@@ -14,7 +14,7 @@ def docker_image() -> Iterator[str]:
     """The tests' image, with DOCKER_HOST set to their engine meanwhile; skips where there is none."""
     host, image = (os.environ.get(f"MLAB_TEST_DOCKER_{name}") for name in ("HOST", "IMAGE"))
     if not host or not image:
-        pytest.skip("no docker engine for tests: eval export $(sudo .ci/docker-engine start /tmp/mlab-docker)")
+        pytest.skip("no docker engine for tests: export $(sudo .ci/docker-engine start DIR)")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOCKER_HOST", host)
         yield image

@@ -21,12 +21,12 @@ needs_bwrap = pytest.mark.skipif(
 
 @needs_bwrap
 def test_hidden_paths_below_the_python_installation_are_not_seen(tmp_path: Path) -> None:
-    packages = Path(sysconfig.get_paths()["purelib"])
-    hidden = [packages / "pytest", packages / "py.py", tmp_path / "not there"]
+    library = Path(sysconfig.get_paths()["stdlib"])
+    hidden = [library / "sqlite3", library / "this.py", tmp_path / "not there"]
     connection = Bubblewrap(hidden=hidden).open(SandboxSpec(tmp_path, "t"))
     code = (
-        f"import os\nprint(os.listdir({str(packages / 'pytest')!r}), os.path.exists({str(packages / '_pytest')!r}))\n"
-        f"for path, mode in ({str(packages / 'py.py')!r}, 'r'), ({str(packages / 'pytest' / 'x')!r}, 'w'):\n"
+        f"import os\nprint(os.listdir({str(library / 'sqlite3')!r}), os.path.exists({str(library / 'json')!r}))\n"
+        f"for path, mode in ({str(library / 'this.py')!r}, 'r'), ({str(library / 'sqlite3' / 'x')!r}, 'w'):\n"
         "    try: print(open(path, mode).read())\n"
         "    except OSError as error: print(error.strerror)"
     )
