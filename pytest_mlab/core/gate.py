@@ -100,6 +100,15 @@ class GateResult:
             return True
         return all(v.passed and not v.incomplete for v in self.verdicts)
 
+    @property
+    def word(self) -> str:
+        """``passed``, ``FAILED``, ``recorded only`` (no gate), or ``INCOMPLETE``: no verdict failed, trials are missing."""
+        if self.policy.mode == "none":
+            return "recorded only"
+        if self.passed:
+            return "passed"
+        return "INCOMPLETE" if all(v.passed for v in self.verdicts) else "FAILED"
+
 
 def judge_run(subjects: Sequence[SubjectSummary], policy: GatePolicy) -> GateResult:
     """Judge all subjects of a run."""

@@ -46,7 +46,7 @@ def _cell(value: str) -> str:
 
 def _gate(gate: GateResult) -> list[str]:
     floor = "" if gate.policy.fail_under is None else f", at least {gate.policy.fail_under:.4g} mean success rate"
-    said = "recorded only" if gate.policy.mode == "none" else "passed" if gate.passed else "FAILED"
+    said = gate.word
     lines = [f"Gate `{gate.policy.mode}`{floor}: **{said}**."]
     bad = [] if gate.passed else [v for v in gate.verdicts if not v.passed or v.incomplete]
     return lines + ([""] if bad else []) + [f"- `{v.name}`: {_cell(v.explanation)}" for v in bad]

@@ -45,9 +45,9 @@ def gate_lines(gate: GateResult) -> list[str]:
     """What the gate says: one line when it passes, the reasons when it does not."""
     floor = "" if gate.policy.fail_under is None else f", fail-under {gate.policy.fail_under:.4g}"
     name = f"gate {gate.policy.mode}{floor}"
+    lines = [f"{name}: {gate.word}"]
     if gate.passed:
-        return [f"{name}: passed" if gate.policy.mode != "none" else f"{name}: recorded only"]
-    lines = [f"{name}: FAILED"]
+        return lines
     for verdict in gate.verdicts:
         if not verdict.passed or verdict.incomplete:
             lines += text.wrapped(f"{verdict.name}: {verdict.explanation}", WIDTH, "  ", "    ")

@@ -136,3 +136,12 @@ def test_verdicts_have_stable_names_figures_and_text() -> None:
         "success rate 2/4 = 0.50 [0.07, 0.93]; need: every planned trial ends in a result of the agent's own; "
         "1 below_threshold, 1 not_run"
     )
+
+
+def test_the_word_tells_missing_trials_from_failed_ones() -> None:
+    missing = (TrialId("toy", "research", "m", 9),)
+    assert judged(TRIAL, trials(SUCCESS)).word == "passed"
+    assert judged(TRIAL, trials(SUCCESS), missing).word == "INCOMPLETE"
+    assert judged(TRIAL, trials(SUCCESS, BELOW), missing).word == "FAILED"
+    assert judged(AGGREGATE, trials(SUCCESS), missing).word == "FAILED"
+    assert judged(NONE, trials(BELOW)).word == "recorded only"
