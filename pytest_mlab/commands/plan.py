@@ -137,7 +137,7 @@ def text(planned: Planned, facts: Estimate, workers: int, done: int) -> str:
         + f"; data {settings.data}, sandbox {settings.sandbox}, "
         f"{settings.budget.max_steps} steps a trial",
         f"at worst {format_duration(math.ceil(facts.seconds))} with {workers} worker{'' if workers == 1 else 's'}, "
-        + ("price unknown: set --mlab-max-cost" if facts.cost is None else f"${facts.cost:,.2f}"),
+        + ("price unknown: bound the run by --mlab-max-tokens" if facts.cost is None else f"${facts.cost:,.2f}"),
     ]
     if planned.blocked:
         lines.append("missing:")

@@ -41,7 +41,7 @@ def test_missing_key_is_listed_and_the_exit_status(capsys: pytest.CaptureFixture
 def test_unknown_price_is_said_and_never_zero(capsys: pytest.CaptureFixture[str]) -> None:
     main([*COMMON, "--mlab-model=openai/some-model-of-mine"])
     out = capsys.readouterr().out
-    assert "price unknown: set --mlab-max-cost" in out
+    assert "price unknown: bound the run by --mlab-max-tokens" in out
     assert "unknown" in out.splitlines()[1]
 
 
