@@ -65,7 +65,8 @@ def test_everything_ends_also_after_an_error() -> None:
             started.append(detach())
             raise ZeroDivisionError
 
-    pytest.raises(ZeroDivisionError, fail)
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert started[0] not in descendants(os.getpid())
     with pytest.raises(ProcessLookupError):  # not even a zombie
         os.kill(started[0], 0)
