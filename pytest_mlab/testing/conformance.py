@@ -555,6 +555,17 @@ class SandboxConformance:
         assert (data / "train.csv").read_text() == "1,2,3"
         assert list((tmp_path / "workspace").rglob("*.csv")) == []
 
+    def test_mounts_of_files_and_folders_side_by_side(self, opened: Opener, tmp_path: Path) -> None:
+        for name in ("lib/package", "answers"):
+            (tmp_path / name).mkdir(parents=True)
+            (tmp_path / name / "x.txt").write_text(name)
+        (tmp_path / "main.py").write_text("import sys; print([open(name).read() for name in sys.argv[1:]])")
+        mounts = {"main.py": "/mlab/task/main.py", "lib/package": "/mlab/lib/package", "answers": "/mlab/answers"}
+        connection = opened(mounts=[Mount(tmp_path / source, target) for source, target in mounts.items()])
+        names = [connection.locate(f"/mlab/{name}") for name in ("task/main.py", "lib/package/x.txt", "answers/x.txt")]
+        done = connection.execute([connection.python, "-I", *names])
+        assert text(done) == "['lib/package', 'answers']"
+
     def test_files_belong_to_the_caller_afterwards(self, opened: Opener, tmp_path: Path) -> None:
         connection = opened()
         run(connection, "import os; os.makedirs('a/b'); open('a/b/c', 'w').close(); os.symlink('/etc/passwd', 'link')")

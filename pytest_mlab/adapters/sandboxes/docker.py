@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import socket
-import struct
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mlab.adapters.sandboxes import environment
-from pytest_mlab.adapters.sandboxes.channel import CHUNK, ChannelLost, wait_for
 from pytest_mlab.adapters.sandboxes.connection import SupervisedConnection
+from pytest_mlab.adapters.sandboxes.container import ContainerChannel, brief, remove
 from pytest_mlab.adapters.sandboxes.opening import (
     SUPERVISOR,
     SUPERVISOR_INSIDE,
@@ -33,12 +31,12 @@ from pytest_mlab.adapters.sandboxes.opening import (
     target_inside,
     tmp_mb,
 )
+from pytest_mlab.adapters.sandboxes.ownership import hand_over, readable_mounts
 from pytest_mlab.core.ports import SandboxSpec
 from pytest_mlab.errors import SandboxError
 
 if TYPE_CHECKING:
     from docker import DockerClient
-    from docker.models.containers import Container
 
 DEFAULT_IMAGE = "mlab-tasks:latest"
 LABEL = "pytest-mlab"
@@ -47,9 +45,6 @@ _BUILD = (
     "printf 'FROM python:3.12-slim\\nRUN pip install numpy pandas scikit-learn torch\\n' "
     f"| docker build -t {DEFAULT_IMAGE} -"
 )
-_HEAD = struct.Struct(">BxxxI")
-_STDERR = 2
-_MAX_PIECE = 1 << 24
 _CPU_PERIOD = 100_000
 """Microseconds over which the kernel counts a container's processor time."""
 
@@ -77,7 +72,7 @@ class Docker:
             way_out = _BUILD if self.image == DEFAULT_IMAGE else f"docker pull {self.image}"
             return f"the engine has no image {self.image}: {way_out}"
         except (docker.errors.DockerException, OSError) as error:
-            return f"no docker engine answers ({_brief(error)}): start one, or set DOCKER_HOST"
+            return f"no docker engine answers ({brief(error)}): start one, or set DOCKER_HOST"
         with tempfile.TemporaryDirectory(prefix="mlab-check-") as folder:
             try:
                 connection = self.open(SandboxSpec(Path(folder), f"check-{os.getpid()}"))
@@ -88,17 +83,15 @@ class Docker:
 
     def open(self, spec: SandboxSpec) -> SupervisedConnection:
         """Start a container. Raises SandboxError."""
-        import docker.errors
-
         owner = (os.geteuid(), os.getegid())
         user = owner if owner[0] else (_USER_FOR_ROOT, _USER_FOR_ROOT)
-        for mount in spec.mounts:
-            _require_readable(mount.source, user[0])
         resources = contextlib.ExitStack()
         try:
-            client = resources.enter_context(_client())
-        except (docker.errors.DockerException, OSError) as error:
-            raise SandboxError(f"no docker engine answers ({_brief(error)}): start one, or set DOCKER_HOST") from error
+            client = _reach(resources)
+            shown = readable_mounts(spec, resources) if user != owner else spec
+        except SandboxError:
+            resources.close()
+            raise
         created: list[Path] = []
         resources.callback(lambda: remove_mount_points(created))
         if user != owner:
@@ -107,7 +100,7 @@ class Docker:
         def launch() -> ContainerChannel:
             created.extend(make_mount_points(spec))
             before()
-            return _start(client, self.image, spec, user)
+            return _start(client, self.image, shown, user)
 
         def before() -> None:
             if user != owner:
@@ -139,9 +132,9 @@ class Docker:
             with _client() as client:
                 for found in client.api.containers(all=True, filters={"label": LABEL}):
                     if found["Labels"][LABEL].startswith(label_prefix):
-                        removed += _remove(client, found["Id"])
+                        removed += remove(client, found["Id"])
         except (docker.errors.DockerException, OSError) as error:
-            raise SandboxError(f"leftover containers cannot be removed: {_brief(error)}") from error
+            raise SandboxError(f"leftover containers cannot be removed: {brief(error)}") from error
         return removed
 
 
@@ -158,15 +151,21 @@ def _client() -> Iterator[DockerClient]:
         client.close()
 
 
+def _reach(resources: contextlib.ExitStack) -> DockerClient:
+    """A client that is closed with ``resources``. Raises SandboxError."""
+    import docker.errors
+
+    try:
+        return resources.enter_context(_client())
+    except (docker.errors.DockerException, OSError) as error:
+        raise SandboxError(f"no docker engine answers ({brief(error)}): start one, or set DOCKER_HOST") from error
+
+
 def _knock(host: str) -> None:
     """Raise OSError when nobody listens on a local engine's socket; the SDK would leave a socket open."""
     if host.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(host.removeprefix("unix://"))
-
-
-def _brief(error: Exception) -> str:
-    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
 
 
 def _start(client: DockerClient, image: str, spec: SandboxSpec, user: tuple[int, int]) -> ContainerChannel:
@@ -176,18 +175,18 @@ def _start(client: DockerClient, image: str, spec: SandboxSpec, user: tuple[int,
     try:
         container = client.containers.create(image, **container_settings(spec, user))
     except docker.errors.DockerException as error:
-        raise SandboxError(f"no container can be made from the image {image}: {_brief(error)}") from error
+        raise SandboxError(f"no container can be made from the image {image}: {brief(error)}") from error
     try:
         attached = client.api.attach_socket(str(container.id), {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
         channel = ContainerChannel(client, container, attached)
     except BaseException:
-        _remove(client, str(container.id))
+        remove(client, str(container.id))
         raise
     try:
         container.start()
     except docker.errors.DockerException as error:
         channel.close()
-        raise SandboxError(f"the container of image {image} does not start: {_brief(error)}") from error
+        raise SandboxError(f"the container of image {image} does not start: {brief(error)}") from error
     return channel
 
 
@@ -227,129 +226,3 @@ def container_settings(spec: SandboxSpec, user: tuple[int, int]) -> dict[str, An
     if resources.gpus:
         settings["device_requests"] = [DeviceRequest(count=resources.gpus, capabilities=[["gpu"]])]
     return settings
-
-
-def _remove(client: DockerClient, container_id: str) -> bool:
-    """Kill and remove a container and wait until it is gone; False when it was gone already."""
-    import docker.errors
-
-    try:
-        client.api.remove_container(container_id, v=True, force=True)
-    except docker.errors.NotFound:
-        return False
-    except docker.errors.APIError as error:
-        if error.status_code != 409:  # 409: its removal is under way
-            raise
-        with contextlib.suppress(docker.errors.NotFound):
-            client.api.wait(container_id, condition="removed")
-    return True
-
-
-class ContainerChannel:
-    """A supervisor in a container: stdout and stderr come in pieces with a head, on one socket."""
-
-    def __init__(self, client: DockerClient, container: Container, attached: Any) -> None:
-        self._client = client
-        self._container = container
-        self._attached = attached
-        self._socket: socket.socket = getattr(attached, "_sock", attached)
-        self._socket.setblocking(False)
-        self._readable, self._writable = select.poll(), select.poll()
-        self._readable.register(self._socket.fileno(), select.POLLIN)
-        self._writable.register(self._socket.fileno(), select.POLLOUT)
-        self._inbox = bytearray()
-        self._errors = bytearray()
-
-    def send(self, data: bytes, deadline: float | None) -> None:
-        """Hand over everything. Raises ChannelLost."""
-        left = memoryview(data)
-        while left:
-            left = left[self._write(left) :]
-            if left:
-                wait_for(self._writable, deadline)
-
-    def _write(self, data: memoryview) -> int:
-        try:
-            return self._socket.send(data)
-        except BlockingIOError:
-            return 0
-        except OSError as error:
-            raise ChannelLost(f"it takes no requests any more ({error.strerror})") from None
-
-    def receive(self, deadline: float | None) -> bytes:
-        """Some bytes of stdout, at least one. Raises ChannelLost."""
-        while True:
-            data = self._take()
-            if data:
-                return data
-            wait_for(self._readable, deadline)
-            try:
-                data = self._socket.recv(CHUNK)
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                raise ChannelLost(f"the engine closed it ({error.strerror})") from None
-            if not data:
-                raise ChannelLost("it ended")
-            self._inbox += data
-
-    def _take(self) -> bytes:
-        """What the whole pieces in the inbox add to stdout."""
-        out = bytearray()
-        position = 0
-        while len(self._inbox) - position >= _HEAD.size:
-            stream, size = _HEAD.unpack_from(self._inbox, position)
-            if size > _MAX_PIECE:
-                raise ChannelLost(f"a piece of {size} bytes")
-            end = position + _HEAD.size + size
-            if len(self._inbox) < end:
-                break
-            piece = self._inbox[position + _HEAD.size : end]
-            position = end
-            if stream == _STDERR:
-                self._errors = (self._errors + piece)[-2000:]
-            else:
-                out += piece
-        del self._inbox[:position]
-        return bytes(out)
-
-    def complaint(self) -> str:
-        """The last lines on stderr."""
-        return self._errors.decode("utf-8", "replace").strip()
-
-    def close(self) -> None:
-        """Kill and remove the container."""
-        import docker.errors
-
-        self._attached.close()
-        self._socket.close()
-        try:
-            _remove(self._client, str(self._container.id))
-        except docker.errors.DockerException as error:
-            raise SandboxError(f"the container {self._container.name} cannot be removed: {_brief(error)}") from error
-
-
-def _require_readable(source: Path, uid: int) -> None:
-    """Raise SandboxError when a mount could not be read inside: only root's own files need this look."""
-    try:
-        facts = source.stat()
-    except OSError as error:
-        raise SandboxError(f"{source} cannot be mounted: {error.strerror}") from error
-    needed = 0o005 if source.is_dir() else 0o004
-    if facts.st_uid != uid and facts.st_mode & needed != needed:
-        raise SandboxError(f"{source} cannot be read by the container's user {uid}: chmod -R o+rX {source}")
-
-
-def hand_over(folder: Path, uid: int, gid: int) -> None:
-    """Give everything in a folder to a user, as root. The folder's programs may be running: no symbolic link is
-    followed, at any depth."""
-    for _, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
-        _own(".", fd, uid, gid)
-        for name in (*folders, *files):
-            _own(name, fd, uid, gid)
-
-
-def _own(name: str, fd: int, uid: int, gid: int) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        if os.stat(name, dir_fd=fd, follow_symlinks=False).st_uid != uid:
-            os.chown(name, uid, gid, dir_fd=fd, follow_symlinks=False)

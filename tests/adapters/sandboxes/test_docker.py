@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from pytest_mlab.adapters.sandboxes.docker import Docker, container_settings, hand_over
+from pytest_mlab.adapters.sandboxes.docker import Docker, container_settings
+from pytest_mlab.adapters.sandboxes.ownership import hand_over
 from pytest_mlab.core.ports import Mount, SandboxSpec
 from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import SandboxError
+from pytest_mlab.testing.conformance import run, text
 from tests.support.docker_engine import docker_image
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
@@ -89,11 +92,34 @@ def test_sweep_removes_by_label(image: str, tmp_path: Path) -> None:
 
 
 @as_root
-def test_a_mount_that_the_containers_user_could_not_read(image: str, tmp_path: Path) -> None:
+def test_mounts_that_only_root_may_read_are_copied(image: str, tmp_path: Path) -> None:
     secret = tmp_path / "data"
-    secret.mkdir(mode=0o700)
-    with pytest.raises(SandboxError, match="chmod -R o\\+rX"):
-        Docker(image=image).open(SandboxSpec(tmp_path, "t", mounts=(Mount(secret, "/data"),)))
+    (secret / "deep").mkdir(parents=True, mode=0o700)
+    (secret / "deep" / "file").write_text("read me")
+    (secret / "deep" / "link").symlink_to("/etc/shadow")
+    os.mkfifo(secret / "deep" / "fifo")
+    (secret / "deep" / "file").chmod(0o600)
+    (tmp_path / "single").write_text("me too")
+    (tmp_path / "single").chmod(0o600)
+    (tmp_path / "workspace").mkdir()
+    mounts = (Mount(secret, "/data"), Mount(tmp_path / "single", "single"))
+    copies = set(Path(tempfile.gettempdir()).glob("mlab-mount-*"))
+    connection = Docker(image=image).open(SandboxSpec(tmp_path / "workspace", "t", mounts=mounts))
+    try:
+        done = run(connection, "import os; print(open('/data/deep/file').read(), open('single').read())")
+        assert text(done) == "read me me too"
+        done = run(connection, "import os; print(sorted(os.listdir('/data/deep')), os.readlink('/data/deep/link'))")
+        assert text(done) == "['file', 'link'] /etc/shadow"
+    finally:
+        connection.close()
+    assert (secret / "deep" / "file").stat().st_mode & 0o777 == 0o600
+    assert set(Path(tempfile.gettempdir()).glob("mlab-mount-*")) <= copies
+    assert list((tmp_path / "workspace").iterdir()) == []
+
+
+def test_a_mount_that_is_not_there(image: str, tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match="no-such-data"):
+        Docker(image=image).open(SandboxSpec(tmp_path, "t", mounts=(Mount(tmp_path / "no-such-data", "/data"),)))
 
 
 @as_root
