@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -82,11 +82,11 @@ class ContentStore:
 
     # --- add -------------------------------------------------------------------------------------------------
 
-    def put_bytes(self, data: bytes) -> Stored:
-        """Store ``data``."""
+    def put_bytes(self, data: bytes, *, unless: Collection[str] = ()) -> Stored:
+        """Store ``data``, but not when its digest is among ``unless``."""
         digest = hashlib.sha256(data).hexdigest()
         target = self._path(digest)
-        if os.path.exists(target):
+        if digest in unless or os.path.exists(target):
             return Stored(digest, len(data), False)
         fd, name = self._temporary()
         with self._cleaned(fd, name):
@@ -109,14 +109,14 @@ class ContentStore:
         finally:
             os.close(source)
 
-    def put_fd(self, source: int) -> Stored:
-        """:meth:`put_file` of an open file, from its beginning."""
+    def put_fd(self, source: int, *, unless: Collection[str] = ()) -> Stored:
+        """:meth:`put_file` of an open file, from its beginning; not when its digest is among ``unless``."""
         if os.fstat(source).st_size <= BLOCK:
             data = read_whole(source)
             if len(data) <= BLOCK:
-                return self.put_bytes(data)
+                return self.put_bytes(data, unless=unless)
         digest = hash_fd(source)
-        if os.path.exists(self._path(digest)):
+        if digest in unless or os.path.exists(self._path(digest)):
             return Stored(digest, os.fstat(source).st_size, False)
         fd, name = self._temporary()
         with self._cleaned(fd, name):

@@ -192,22 +192,21 @@ class Snapshots:
                     f"the run's snapshots take {used >> 20} of the {self._disk_budget >> 20} MiB that they may; "
                     "past that only final snapshots are stored",
                 )
-        if path in self._public or large or full:
+        if (large or full) and not final:
             digest = hash_fd(fd)
             if digest in self._public_digests:
                 return f"public:{digest}"
-            if (large or full) and not final:
-                known = full and not large and self._store.has(digest)
-                return f"{executable}{digest}" if known else f"large:{digest}"
+            known = not large and self._store.has(digest)
+            return f"{executable}{digest}" if known else f"large:{digest}"
         try:
-            digest = self._store.put_fd(fd).digest
+            digest = self._store.put_fd(fd, unless=self._public_digests).digest
         except OSError as error:
             raise StoreError(
                 f"{path} cannot be kept in {self._store.root} ({error}); free the disk and resume the run"
             ) from error
-        if large:
-            return f"large:{digest}"
-        return f"public:{digest}" if digest in self._public_digests else f"{executable}{digest}"
+        if digest in self._public_digests:
+            return f"public:{digest}"
+        return f"large:{digest}" if large else f"{executable}{digest}"
 
     # --- what changed ----------------------------------------------------------------------------------------
 

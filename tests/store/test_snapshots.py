@@ -287,7 +287,7 @@ def test_a_full_store_disk_is_said(root: Path, store: ContentStore, monkeypatch:
     recorder.begin()
     (root / "a").write_text("a")
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(store, "put_fd", full)

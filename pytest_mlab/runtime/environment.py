@@ -1,0 +1,215 @@
+"""What an agent sees of a trial: it does steps, enforces the budget, and records everything."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from pytest_mlab.core.budget import Budget, Ledger
+from pytest_mlab.core.ports import Action, ActionSpec, Connection, Model, Observation, Step
+from pytest_mlab.core.task import Task
+from pytest_mlab.errors import BudgetExhausted, ConfigError, MlabError, TrialOver
+from pytest_mlab.runtime.account import Account
+from pytest_mlab.runtime.actions import DEFINITIONS, SPECS
+from pytest_mlab.runtime.actions.base import Answer, Context, perform
+from pytest_mlab.runtime.workspace import Workspace
+from pytest_mlab.store.events import Note, StepDone
+from pytest_mlab.store.journal import Journal
+from pytest_mlab.store.snapshots import Change, Snapshots
+from pytest_mlab.store.trialdir import TrialDir
+
+RUNAWAY = 1000
+"""Refused actions after the trial's end that are taken for an agent which will not stop."""
+
+_NOTE_LIMIT = 200_000
+
+
+class TrialEnvironment:
+    """Implements :class:`pytest_mlab.core.ports.Environment` for one trial.
+
+    ``scripts`` gives a task's own lists of actions by name; ``on_runaway`` ends the process of an agent that goes on
+    after the end. ``snapshots`` has taken the fresh workspace already. One step is done at a time.
+    """
+
+    def __init__(
+        self,
+        *,
+        task: Task,
+        workspace: Workspace,
+        connection: Connection,
+        account: Account,
+        journal: Journal,
+        snapshots: Snapshots,
+        trial_dir: TrialDir,
+        model: Model | None,
+        scripts: Callable[[Literal["baseline", "reference"]], Sequence[Action]],
+        on_runaway: Callable[[], NoReturn],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._task = task
+        self._account = account
+        self._journal = journal
+        self._snapshots = snapshots
+        self._model = model
+        self._scripts = scripts
+        self._on_runaway = on_runaway
+        self._now = now
+        self._log_dir = trial_dir.logs
+        self._context = Context(workspace, connection, account, trial_dir, model, task.resources)
+        self._history: list[Step] = []
+        self._over: TrialOver | None = None
+        self._refused = 0
+        self._lock = threading.Lock()
+        self.submitted = False
+        """True once the final answer was given."""
+
+    # --- what the agent sees ---------------------------------------------------------------------------------
+
+    @property
+    def task_description(self) -> str:
+        """The task's text and the trial's limits."""
+        return f"{self._task.description.rstrip()}\n\n{limits_text(self._account.budget)}\n"
+
+    @property
+    def actions(self) -> Mapping[str, ActionSpec]:
+        """All actions by name."""
+        return SPECS
+
+    @property
+    def model(self) -> Model:
+        """The metered model client. Raises ConfigError when the run names no model."""
+        if self._model is None:
+            raise ConfigError("this run names no model for the agent; give one with --mlab-model=NAME")
+        return self._model
+
+    @property
+    def budget(self) -> Budget:
+        """The limits."""
+        return self._account.budget
+
+    @property
+    def ledger(self) -> Ledger:
+        """What has been used, up to now."""
+        return self._account.ledger
+
+    @property
+    def history(self) -> Sequence[Step]:
+        """All steps so far."""
+        return tuple(self._history)
+
+    @property
+    def log_dir(self) -> Path:
+        """A folder for the agent's own notes, outside the workspace."""
+        return self._log_dir
+
+    def script(self, name: Literal["baseline", "reference"]) -> Sequence[Action]:
+        """A task's own list of actions: for the control agents only."""
+        return self._scripts(name)
+
+    def note(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Write an agent's own event to the trace; what is no JSON is written as text, what is very long is cut."""
+        text = json.dumps(dict(data), default=repr, skipkeys=True)
+        plain = json.loads(text) if len(text) <= _NOTE_LIMIT else {"cut": text[:_NOTE_LIMIT]}
+        self._journal.write(Note(t=self._now(), kind=str(kind), data=plain))
+
+    # --- a step ----------------------------------------------------------------------------------------------
+
+    def execute(self, action: Action) -> Observation:
+        """Do one step. Mistakes come back as observations with ``ok`` False and are steps like all others.
+
+        Raises BudgetExhausted when a limit is reached, TrialOver after the final answer, ProviderError when a model
+        that an action needs is out of reach, SandboxError, StoreError.
+        """
+        with self._lock:
+            self._check()
+            index = self._context.step = self._account.charge_step()
+            begin = time.monotonic()
+            try:
+                answer = perform(DEFINITIONS, self._context, action)
+            except MlabError as error:
+                self._record(index, action, Answer(f"{type(error).__name__}: {error}", ok=False), begin)
+                if isinstance(error, TrialOver):
+                    self._over = error
+                raise
+            observation = self._record(index, action, answer, begin)
+            if answer.done:
+                self.submitted = True
+                self._over = TrialOver("the trial is over: the final answer was given")
+            return observation
+
+    def _check(self) -> None:
+        if self._over is None:
+            try:
+                self._account.check()
+            except BudgetExhausted as error:
+                self._over = error
+            else:
+                return
+        self._refused += 1
+        if self._refused > RUNAWAY:
+            self._on_runaway()
+        raise self._over.with_traceback(None)
+
+    def _record(self, index: int, action: Action, answer: Answer, begin: float) -> Observation:
+        change = self._snapshots.take()
+        seconds = time.monotonic() - begin
+        self._journal.write(
+            StepDone.model_construct(
+                t=self._now(),
+                index=index,
+                action=str(action.name)[:200],
+                args=_plain(action.args),
+                observation=answer.text,
+                ok=answer.ok,
+                exit_status=answer.exit_status,
+                output_file=answer.output_file,
+                output_bytes=answer.output_bytes,
+                killed_for=answer.killed_for,
+                seconds=seconds,
+                snapshot=change.id,
+                set=change.set,
+                deleted=change.deleted,
+                ledger=self._account.ledger,
+            )
+        )
+        self._note_snapshot(change)
+        observation = Observation(answer.text, answer.ok, answer.exit_status, answer.output_file, answer.done)
+        self._history.append(Step(index, action, observation, seconds))
+        return observation
+
+    def _note_snapshot(self, change: Change) -> None:
+        for text in change.notes:
+            self._journal.write(Note(t=self._now(), kind="snapshot", data={"text": text}))
+
+
+def limits_text(budget: Budget) -> str:
+    """The limits in a sentence for the agent."""
+    parts = [f"{budget.max_steps} steps (actions)", f"{_duration(budget.max_seconds)} of time"]
+    if budget.max_tokens is not None:
+        parts.append(f"{budget.max_tokens} tokens")
+    if budget.max_cost is not None:
+        parts.append(f"${budget.max_cost:g}")
+    return (
+        f"Your limits: {', '.join(parts)}. When one is reached, the trial ends and the workspace is scored as it is. "
+        "Paths are relative to the workspace."
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 7200:
+        return f"{seconds / 3600:.3g} hours"
+    return f"{seconds / 60:.3g} minutes" if seconds >= 120 else f"{seconds:.3g} seconds"
+
+
+def _plain(args: Any) -> dict[str, Any]:
+    """An action's arguments for the trace; what is no JSON as text."""
+    if isinstance(args, dict) and all(type(k) is str and type(v) in (str, int, float, bool) for k, v in args.items()):
+        return args
+    try:
+        return dict(json.loads(json.dumps(dict(args), default=repr, skipkeys=True)))
+    except (TypeError, ValueError):
+        return {"unusable": repr(args)[:2000]}
