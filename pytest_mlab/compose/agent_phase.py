@@ -1,0 +1,242 @@
+"""Phase 1 of a trial, in a process of its own: make the workspace, open the sandbox, let the agent work, freeze."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
+
+from pytest_mlab.adapters.agent_loader import load_agent, plan_agent
+from pytest_mlab.compose.job import Job
+from pytest_mlab.compose.packages import check_packages
+from pytest_mlab.core.budget import Ledger
+from pytest_mlab.core.plan import Models
+from pytest_mlab.core.ports import Agent, Connection, Environment, Model, Sandbox, SandboxSpec
+from pytest_mlab.core.trial import EndedBy, Outcome
+from pytest_mlab.errors import (
+    AgentLoadError,
+    BudgetExhausted,
+    ConfigError,
+    DataUnavailable,
+    MlabError,
+    ProviderError,
+    RequirementMissing,
+    SandboxError,
+    StoreError,
+    SuiteError,
+    TrialOver,
+)
+from pytest_mlab.runtime.account import Account
+from pytest_mlab.runtime.environ import Redactor
+from pytest_mlab.runtime.environment import TrialEnvironment
+from pytest_mlab.runtime.finish import AgentPart
+from pytest_mlab.runtime.metering import MeteredModel
+from pytest_mlab.runtime.redacted import RedactedJournal
+from pytest_mlab.runtime.workspace import Workspace, provision
+from pytest_mlab.store import identity
+from pytest_mlab.store.events import AgentEnded, Note, TrialStarted
+from pytest_mlab.store.journal import Journal
+from pytest_mlab.store.snapshots import Snapshots
+from pytest_mlab.store.trialdir import TRACE
+from pytest_mlab.suites.actions import scripted_actions
+
+_BEFORE = (AgentLoadError, ConfigError, DataUnavailable, RequirementMissing, SandboxError, StoreError, SuiteError)
+"""What may go wrong before the agent begins, and is told as the trial's end; all else is a fault of the harness."""
+
+
+def run_agent_phase(payload: Mapping[str, Any]) -> None:
+    """Run the agent's part of the trial that ``payload`` names, down to its last event ``agent_ended``.
+
+    ``grace`` is how many seconds the agent may go on past its budget before the kernel ends the process.
+    """
+    job = Job.from_payload(payload)
+    redact = Redactor(os.environ)
+    with RedactedJournal(job.dir.path / TRACE, redact) as journal:
+        try:
+            agent = load_planned_agent(job)
+            with contextlib.closing(_open_sandbox(job)) as opened:
+                check_packages(job.task, opened.connection)
+                part = _Part(job, opened, journal, redact)
+                part.play(agent, payload["grace"])
+        except _BEFORE as error:
+            traceback.print_exc()
+            journal.write(_never_began(error))
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A fresh workspace and the sandbox that shows it."""
+
+    workspace: Workspace
+    sandbox: Sandbox
+    connection: Connection
+
+    def close(self) -> None:
+        """Kill everything inside; a second time does nothing."""
+        self.connection.close()
+
+
+def _open_sandbox(job: Job) -> _Opened:
+    prepared, sandbox = job.prepared, job.sandbox()
+    workspace = provision(job.task, prepared.public, prepared.files, job.workspace, mounts=sandbox.mounts)
+    spec = SandboxSpec(workspace.root, job.label, workspace.mounts, job.task.resources, job.settings.network)
+    return _Opened(workspace, sandbox, sandbox.open(spec))
+
+
+class _Part:
+    """The agent's part of one trial, from its first event to its last."""
+
+    def __init__(self, job: Job, opened: _Opened, journal: Journal, redact: Redactor) -> None:
+        self._opened = opened
+        self._journal = journal
+        self._snapshots = Snapshots(
+            job.run.store,
+            opened.workspace.root,
+            public=opened.workspace.public,
+            mounted=opened.workspace.mounted,
+            file_limit=job.settings.snapshot_file_mb << 20,
+        )
+        journal.write(_started(job, opened, self._snapshots.begin().id))
+        self._account = Account(job.budget)
+        self._env = TrialEnvironment(
+            task=job.task,
+            workspace=opened.workspace,
+            connection=opened.connection,
+            account=self._account,
+            journal=journal,
+            snapshots=self._snapshots,
+            trial_dir=job.dir,
+            model=_model(job, self._account, journal, redact),
+            scripts=partial(scripted_actions, job.task),
+            on_runaway=self._run_away,
+        )
+
+    def play(self, agent: Agent, grace: float) -> None:
+        """Let the agent work; then freeze the workspace and say how it ended."""
+        # The default action of SIGALRM ends the process, whatever the agent catches.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, self._account.remaining_seconds() + grace)
+        error = _outcome_of(agent, self._env)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        ledger = self._account.ledger
+        part = part_of(error, submitted=self._env.submitted, exhausted=ledger.exhausted(self._account.budget))
+        self._opened.close()  # nothing inside is left that could still write
+        self._opened.workspace.freeze()
+        frozen = self._snapshots.take(final=True)
+        for text in frozen.notes:
+            self._journal.write(Note(t=time.time(), kind="snapshot", data={"text": text}))
+        self._journal.write(
+            AgentEnded(
+                t=time.time(),
+                ended_by=part.ended_by,
+                outcome=part.outcome,
+                reason=part.reason,
+                snapshot=frozen.id,
+                tampered=self._opened.workspace.tampered(),
+                ledger=ledger,
+            )
+        )
+
+    def _run_away(self) -> NoReturn:
+        """The agent goes on and on after its end: finish without it."""
+        self._end(None)
+        self._journal.close()
+        os._exit(0)
+
+
+def _outcome_of(agent: Agent, env: Environment) -> BaseException | None:
+    """What the agent raised, None when it returned."""
+    try:
+        agent.run(env)
+    except BaseException as error:  # noqa: BLE001 - whatever an agent raises is recorded as its end
+        if not isinstance(error, TrialOver):
+            traceback.print_exc()
+        return error
+    return None
+
+
+def _started(job: Job, opened: _Opened, starter: str) -> TrialStarted:
+    return TrialStarted(
+        t=time.time(),
+        trial=job.trial,
+        pid=os.getpid(),
+        sandbox=opened.sandbox.name,
+        budget=job.budget,
+        task_digest=job.task.digest,
+        data=job.settings.data,
+        data_digest=job.prepared.digest,
+        agent_digest=job.planned_agent.digest,
+        machine=str(identity.machine()["fingerprint"]),
+        starter=starter,
+    )
+
+
+def _model(job: Job, account: Account, journal: Journal, redact: Redactor) -> Model | None:
+    if not job.planned_agent.needs_model:
+        return None
+    from pytest_mlab.adapters.models.litellm_client import LitellmClient
+
+    models = Models(job.trial.model, job.settings.edit_model, job.settings.fast_model)
+    return MeteredModel(LitellmClient(), models, account, journal, job.run.store, redact)
+
+
+def _never_began(error: MlabError) -> AgentEnded:
+    part = before_it_began(error)
+    return AgentEnded(t=time.time(), ended_by=part.ended_by, outcome=part.outcome, reason=part.reason, ledger=Ledger())
+
+
+def before_it_began(error: MlabError) -> AgentPart:
+    """The end of a trial whose agent never began."""
+    outcome = Outcome.AGENT_ERROR if isinstance(error, AgentLoadError) else Outcome.INFRA_ERROR
+    return AgentPart(EndedBy.ERROR, outcome, str(error))
+
+
+def load_planned_agent(job: Job) -> Agent:
+    """The agent, made without arguments. Raises ConfigError, AgentLoadError, StoreError when its files changed."""
+    planned = job.planned_agent
+    found = plan_agent(planned.ref, job.rootdir)
+    if found.digest != planned.digest:
+        raise StoreError(
+            f"the agent {planned.name} has changed since the plan was made ({planned.ref}: digest {found.digest[:12]}, "
+            f"planned {planned.digest[:12]}); undo the change or start a new run"
+        )
+    kind = load_agent(planned.ref, job.rootdir)
+    try:
+        return kind()
+    except Exception as error:
+        raise AgentLoadError(f"{planned.ref}: its constructor raised {describe(error)}") from error
+
+
+def part_of(error: BaseException | None, *, submitted: bool, exhausted: str | None) -> AgentPart:
+    """How the agent's part ended when ``run`` returned (``error`` None) or raised.
+
+    ``submitted``: the final answer was given; ``exhausted`` names the limit of the budget that is used up.
+    """
+    if isinstance(error, BudgetExhausted):
+        return AgentPart(EndedBy(error.limit))
+    if error is None or isinstance(error, TrialOver):
+        if submitted:
+            return AgentPart(EndedBy.SUBMITTED)
+        return AgentPart(EndedBy(exhausted) if exhausted else EndedBy.RETURNED)
+    if isinstance(error, ProviderError):
+        return AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, describe(error))
+    if isinstance(error, (SandboxError, StoreError)):
+        return AgentPart(EndedBy.ERROR, Outcome.INFRA_ERROR, str(error))
+    return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, f"the agent raised {describe(error)}")
+
+
+def describe(error: BaseException) -> str:
+    """Type, message and the last line of code that is not the harness's own."""
+    message = " ".join(str(error).split())[:500]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f"{os.sep}pytest_mlab{os.sep}" not in f.filename]
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {message}{where}" if message else f"{type(error).__name__}{where}"
