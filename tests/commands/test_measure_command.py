@@ -85,7 +85,10 @@ def test_a_filled_starter_is_what_is_run(task: Path) -> None:
         ("raise SystemExit('no luck')", "toy: train.py ended with exit status 1: no luck"),
         ("pass", "toy: no_submission: score is missing"),
         ("open('score', 'w').write('bad')", "toy: invalid_submission: score is bad"),
-        ("open('score', 'w').write('x')", "toy: evaluator.py:10: ValueError: could not convert string to float: 'x'"),
+        (
+            "open('score', 'w').write('x')",
+            "task toy: evaluator.py:10: ValueError: could not convert string to float: 'x'",
+        ),
     ],
 )
 def test_what_fails_is_told(task: Path, capsys: pytest.CaptureFixture[str], script: str, reason: str) -> None:
@@ -97,7 +100,7 @@ def test_what_fails_is_told(task: Path, capsys: pytest.CaptureFixture[str], scri
 def test_an_evaluator_that_dies_is_told(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (task / "evaluator.py").write_text("import os\nprint('last words', flush=True)\nos._exit(1)\n")
     assert measure() == cli.USAGE
-    assert "toy: evaluator.py gave no verdict: last words" in capsys.readouterr().err
+    assert "task toy: the evaluator ended with status 1 and without a verdict (last words)" in capsys.readouterr().err
 
 
 def test_other_actions_are_refused(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
