@@ -22,7 +22,7 @@ _REASON = 42
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("run", type=Path, metavar="RUN", help="the run's directory")
-    parser.add_argument("trials", nargs="*", metavar="TRIAL", help="names of trials (default: all that have a trace)")
+    parser.add_argument("trials", nargs="*", metavar="TRIAL", help="names of trials (default: all that have begun)")
     parser.add_argument(
         "--step",
         default="final",
@@ -68,10 +68,16 @@ def _chosen(opened: RunDir, names: list[str]) -> list[TrialId]:
             raise ConfigError(f"{opened.path}: {unknown('trial', name, by_name)}")
     if names:
         return [by_name[name] for name in names]
-    started = [trial for trial in by_name.values() if opened.trial(trial).last_event() is not None]
-    if not started:
-        raise ConfigError(f"{opened.path}: no trial of this run has a trace; there is nothing to evaluate")
-    return started
+    begun = [trial for trial in by_name.values() if _began(opened, trial)]
+    if not begun:
+        raise ConfigError(f"{opened.path}: no trial of this run has begun; there is nothing to evaluate")
+    return begun
+
+
+def _began(opened: RunDir, trial: TrialId) -> bool:
+    from pytest_mlab.store.events import TrialStarted
+
+    return isinstance(next(opened.trial(trial).events(), None), TrialStarted)
 
 
 def _line(row: Rescored) -> str:

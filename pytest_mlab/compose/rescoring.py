@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_mlab.compose.finish_phase import changed_read_only
 from pytest_mlab.compose.job import Job
 from pytest_mlab.core.scoring import judge
 from pytest_mlab.core.trial import Outcome
 from pytest_mlab.errors import EvaluatorError, ScoringError, StoreError
 from pytest_mlab.runtime.evaluate import Verdict, evaluate
+from pytest_mlab.runtime.finish import tampering
+from pytest_mlab.runtime.workspace import Workspace
 from pytest_mlab.store.events import Evaluation
 from pytest_mlab.store.manifest import Public, restore
 from pytest_mlab.store.snapshots import Moment, moment, moments
@@ -69,6 +72,9 @@ def _moments(job: Job) -> Iterator[Moment]:
 
 def _evaluate(job: Job, found: Moment) -> Verdict:
     prepared = job.prepared
+    guard = Workspace(job.workspace, mounts=(), public=prepared.files, read_only=job.task.read_only)
+    if refused := tampering(changed_read_only(_fresh(job), found.tree, guard)):
+        return Verdict("invalid_submission", reason=refused)
     job.scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="rescore-", dir=job.scratch))
     try:
@@ -92,6 +98,10 @@ def _evaluate(job: Job, found: Moment) -> Verdict:
         details=verdict.details,
         seconds=verdict.seconds,
     )
+
+
+def _fresh(job: Job) -> dict[str, str]:
+    return moment(job.dir, job.run.store, 0).tree
 
 
 def _judged(job: Job, step: int | None, verdict: Verdict) -> Rescored:
