@@ -167,7 +167,8 @@ class SupervisedConnection:
                 self._drop()
                 raise
             seconds = time.monotonic() - started
-            return Execution(end.status, kept.value(), kept.total, seconds, end.killed_for, end.signal)
+            number = end.signal if end.killed_for == "signal" else None
+            return Execution(end.status, kept.value(), kept.total, seconds, end.killed_for, number)
 
     def _converse(self, request: bytes, deadline: float | None, kept: Kept, sink: Sink | None) -> End:
         self._send(request, deadline)
