@@ -25,6 +25,7 @@ from pytest_mlab.runtime.watch import Watch
 from pytest_mlab.store.events import AgentEnded, Evaluation, StepDone, TrialFinished, TrialStarted
 from pytest_mlab.store.rundir import RunDir
 from tests.support.docker_engine import docker_image
+from tests.support.scripted_server import Reply, Request, ScriptedServer, say, unauthorized
 from tests.support.toy_agents import write_toy_agents
 from tests.support.toy_run import make_run
 from tests.support.toy_suite import BASELINE, REFERENCE, write_toy_suite, write_toy_task
@@ -348,6 +349,34 @@ def test_no_key_reaches_an_agent_without_a_model(project: Path, monkeypatch: pyt
     assert "PYTEST_CURRENT_TEST" not in text
     assert "hidden-0123456789" not in text
     assert "[MLAB_SECRET]" in text
+
+
+def test_agents_with_a_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys reach the model's client and nothing that is written; a provider's failure is told apart."""
+    key = "sk-0123456789abcdef"
+
+    def script(request: Request) -> Reply:
+        return unauthorized(echo=request.key) if "please refuse" in request.prompt else say(f"you said {key}")
+
+    run = make_run(project, ["talking", "refused", "good"], model="openai/gpt-4o-mini")
+    with ScriptedServer(script) as server, TrialRunner(run.path) as trials:
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "False")
+        talking, refused, good = (trials.run(trial) for trial in run.plan.trials)
+        assert {request.key for request in server.requests} == {key}
+        assert {needs: watch.threads for needs, watch in trials._watches.items()} == {True: (), False: ()}
+    assert (talking.outcome, talking.ledger.model_calls) == (Outcome.NO_SUBMISSION, 1), talking.reason
+    assert talking.ledger.usage == server.usage
+    assert talking.ledger.known_cost is not None
+    assert talking.ledger.known_cost > 0
+    assert (refused.outcome, refused.ended_by) == (Outcome.PROVIDER_ERROR, EndedBy.ERROR)
+    assert "AuthError" in refused.reason
+    assert good.outcome is Outcome.SUCCESS
+    written = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    assert [path for path, content in written.items() if key.encode() in content] == []
+    assert b"[OPENAI_API_KEY]" in written[run.trial(talking.id).path / "trace.jsonl"]
+    assert b"[OPENAI_API_KEY]" in written[run.trial(talking.id).path / "agent.log"]
 
 
 # --- sandboxes -------------------------------------------------------------------------------------------------

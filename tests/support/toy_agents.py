@@ -4,6 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+_TALKING = """\
+import os
+import sys
+
+from pytest_mlab import Action
+
+
+class Agent:
+    needs_model = True
+
+    def run(self, env):
+        assert "litellm" in sys.modules, "the fork server has imported it"
+        reply = env.model.complete("{prompt} " + os.environ["OPENAI_API_KEY"])
+        env.note("reply", {{"text": reply.text, "environment": dict(os.environ)}})
+        print(dict(os.environ))
+        env.execute(Action("Final Answer", {{"final_answer": reply.text + os.environ["OPENAI_API_KEY"]}}))
+"""
+
 _HEAD = """\
 from pytest_mlab import Action
 
@@ -123,6 +141,8 @@ def write_toy_agents(root: Path) -> Path:
     """Write ``root/agents/<name>.py`` for every body; return the folder."""
     folder = root / "agents"
     folder.mkdir(parents=True, exist_ok=True)
+    for name, prompt in {"talking": "hello", "refused": "please refuse"}.items():
+        (folder / f"{name}.py").write_text(_TALKING.format(prompt=prompt), encoding="utf-8")
     for name, body in BODIES.items():
         (folder / f"{name}.py").write_text(_HEAD + body, encoding="utf-8")
     return folder
