@@ -48,13 +48,17 @@ def main(argv: list[str] | None = None) -> int:
     for option in ("--evaluator", "--submission", "--answers", "--result"):
         parser.add_argument(option, type=Path, required=True)
     options = parser.parse_args(argv)
-    verdict = judge(options.evaluator, options.submission, options.answers)
-    _write(options.result, {**verdict, "details": take_details()})
+    _write(options.result, judge(options.evaluator, options.submission, options.answers))
     return 0
 
 
 def judge(evaluator: Path, submission: Path, answers: Path) -> dict[str, Any]:
-    """The verdict of the evaluator file; never raises for what the evaluator does."""
+    """The verdict of the evaluator file with its details; never raises for what the evaluator does."""
+    take_details()
+    return {**_judge(evaluator, submission, answers), "details": take_details()}
+
+
+def _judge(evaluator: Path, submission: Path, answers: Path) -> dict[str, Any]:
     try:
         score = load_evaluator(evaluator).evaluate(submission, answers)
     except InvalidSubmission as error:

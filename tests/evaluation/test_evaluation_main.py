@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import pytest_mlab.evaluation.main as main_module
+from pytest_mlab.evaluation import record
 from pytest_mlab.evaluation.main import as_plain_number, main
 
 Judge = Callable[[str], dict[str, Any]]
@@ -120,6 +121,8 @@ def test_a_missing_evaluator(tmp_path: Path) -> None:
 def test_recorded_details_belong_to_one_evaluation(judge: Judge) -> None:
     body = "from pytest_mlab.evaluation import record\nrecord(seconds=1.5, rounds=[1.0, 2.0])\nreturn 1.0"
     assert judge(body)["details"] == {"seconds": 1.5, "rounds": [1.0, 2.0]}
+    assert judge("return 1.0")["details"] == {}
+    record(left="over")
     assert judge("return 1.0")["details"] == {}
 
 

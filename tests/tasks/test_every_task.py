@@ -99,7 +99,7 @@ def test_read_only_files_are_the_public_ones(name: str, prepared: PreparedBy) ->
 @pytest.mark.parametrize("name", CSV_TASKS)
 def test_a_perfect_submission_in_any_order(name: str, prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
     header, *rows = perfect(name, prepared(name))
-    scored = {"verdict": "scored", "score": CSV_TASKS[name][2], "reason": ""}
+    scored = {"verdict": "scored", "score": CSV_TASKS[name][2], "reason": "", "details": {}}
     assert verdict(name, write(tmp_path, [header, *rows])) == scored
     random.Random(1).shuffle(rows)
     shuffled = [[*row[1:], row[0]] for row in [header, *rows]]
