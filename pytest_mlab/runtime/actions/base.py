@@ -115,7 +115,9 @@ def perform(definitions: Mapping[str, Definition], context: Context, action: Act
 def unknown(name: str, names: list[str]) -> str:
     """What an agent reads that asked for an action which does not exist: all names, the nearest first."""
     folded = {n.casefold(): n for n in names}
-    near = [folded[n] for n in difflib.get_close_matches(str(name).casefold(), list(folded), n=3)]
+    asked = str(name).casefold()
+    begun = [n for n in names if asked and n.casefold().startswith(asked)]
+    near = begun + [folded[n] for n in difflib.get_close_matches(asked, list(folded), n=3) if folded[n] not in begun]
     ordered = near + [n for n in names if n not in near]
     return f"There is no action {str(name)[:80]!r}. The actions are: {', '.join(ordered)}."
 
