@@ -102,7 +102,7 @@ class GateResult:
 
     @property
     def word(self) -> str:
-        """``passed``, ``FAILED``, ``recorded only`` (no gate), or ``INCOMPLETE``: no verdict failed, trials are missing."""
+        """``passed``, ``FAILED``, ``recorded only`` (no gate), ``INCOMPLETE`` (no verdict failed, trials miss)."""
         if self.policy.mode == "none":
             return "recorded only"
         if self.passed:
