@@ -244,8 +244,9 @@ def disk_used(roots: Iterable[str], skipped: Collection[str]) -> int:
                     facts = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue
-                if facts.st_nlink == 1 or facts.st_ino not in linked:
+                if facts.st_ino not in linked:
                     total += facts.st_blocks * 512
+                if facts.st_nlink > 1:
                     linked.add(facts.st_ino)
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
@@ -299,7 +300,8 @@ class Limits:
         self.unmeasured: frozenset[str] = frozenset(request["unmeasured"])
         self.next_watch = self.next_disk = 0.0
         self.disk_seen = 0
-        self.own_processes: bool = request["own_processes"]
+        # Only as the first process of a namespace: anywhere else a signal to all would reach the caller's own.
+        self.own_processes: bool = request["own_processes"] and os.getpid() == 1
         self.threads_seen = threads_on_machine()
 
     def impose(self) -> None:
@@ -689,7 +691,7 @@ class Supervisor:
     def reap(self) -> bool:
         """Collect ended children and keep their statuses; False when no child is left."""
         with contextlib.suppress(BlockingIOError):
-            os.read(self._child_read, CHUNK)
+            os.read(self._child_read, 512)
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -704,7 +706,6 @@ class Supervisor:
         if there is one."""
         own = self.limits.own_processes
         deadline = time.monotonic() + KILL_PATIENCE
-        halted = False
         while self.reap():
             tree = family(spared)
             if not tree:
@@ -712,7 +713,6 @@ class Supervisor:
             # Stopped first, until no new one turns up: what is stopped cannot fork.
             if own or leader != spared:
                 signal_crowd(leader, own, signal.SIGSTOP)
-            halted = True
             tree = family(spared)
             stopped: set[int] = set()
             while not stopped.issuperset(tree) and time.monotonic() < deadline:
@@ -723,8 +723,8 @@ class Supervisor:
             select.select([self._child_read], [], [], 0.01)
             if time.monotonic() > deadline:
                 raise HangUp  # something cannot be killed: better no supervisor than a leak that nobody sees
-        if halted and own and spared is not None:
-            signal_crowd(leader, own, signal.SIGCONT)
+        if spared is not None:
+            signal_crowd(spared, own, signal.SIGCONT)
 
 
 # --- the REPL's own process ----------------------------------------------------------------------------------

@@ -152,6 +152,13 @@ def test_each_process_is_bounded_by_the_kernel_too(tmp_path: Path) -> None:
         connection.close()
 
 
+def test_outside_a_namespace_no_signal_goes_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = {"memory_mb": 1, "disk_mb": 1, "pids": 1, "measured": [], "unmeasured": [], "own_processes": True}
+    assert not supervisor.Limits(request).own_processes
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    assert supervisor.Limits(request).own_processes
+
+
 @pytest.mark.parametrize("version", ["3.9", "3.10", "3.12", "3.13", "3.14"])
 def test_it_runs_under_other_pythons(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a container the supervisor's Python is the image's."""
