@@ -99,8 +99,8 @@ class Job:
 
     @property
     def scratch(self) -> Path:
-        """The run's folder for what lives no longer than a trial; the sandbox backends can show what is in it."""
-        return self.cache / "workspaces" / self.run.plan.run_id
+        """The run's folder for what lives no longer than a trial."""
+        return scratch_of(self.run)
 
     @property
     def workspace(self) -> Path:
@@ -116,3 +116,8 @@ class Job:
         """The run's sandbox backend. Neither answers nor results can be seen in what it shows."""
         hidden = (self.run.path, self.cache, Path(self.planned_task.folder).parent)
         return make(self.settings.sandbox, docker_image=self.settings.docker_image, hidden=hidden)
+
+
+def scratch_of(run: RunDir) -> Path:
+    """A run's folder for workspaces and other short-lived files; the sandbox backends can show what is in it."""
+    return Path(run.plan.settings.cache_dir) / "workspaces" / run.plan.run_id

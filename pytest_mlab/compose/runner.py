@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pytest_mlab.compose.job import Job
+from pytest_mlab.compose.job import Job, scratch_of
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.data.prepare import prepare
 from pytest_mlab.errors import StoreError, SuiteError
@@ -88,6 +88,8 @@ class TrialRunner:
         for watch in self._watches.values():
             watch.close()
         self._watches.clear()
+        with contextlib.suppress(OSError):  # never made, or another worker's trial is in it
+            scratch_of(self._run).rmdir()
 
     # --- one trial -----------------------------------------------------------------------------------------------
 

@@ -22,7 +22,8 @@ from pytest_mlab.errors import MlabError
 from pytest_mlab.runtime import forkserver, processes
 
 _START_SECONDS = 180.0  # preloading on a cold disk
-_ANSWER_SECONDS = 15.0  # from a kill to its confirmation; the server itself gives up on leftovers after 10
+_ANSWER_SECONDS = 60.0  # from a request to its confirmation; the server itself gives up on leftovers after 10
+_EXIT_SECONDS = 15.0  # from the end of the connection to the server's own
 
 
 class ServerLost(MlabError):
@@ -234,7 +235,7 @@ class Watch:
             self._channel = None
         if self._server is not None:
             try:
-                self._server.wait(_ANSWER_SECONDS)
+                self._server.wait(_EXIT_SECONDS)
             except subprocess.TimeoutExpired:
                 self._server.kill()
                 self._server.wait()

@@ -254,10 +254,10 @@ def test_server_killed_between_two_processes(watch: Watch, tmp_path: Path) -> No
 
 
 def test_stopped_server_is_given_up(watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_mlab.runtime.watch._ANSWER_SECONDS", 0.2)
-
     def freeze(_: int) -> None:
         noted(tmp_path, 2)
+        for name in ("_ANSWER_SECONDS", "_EXIT_SECONDS"):
+            monkeypatch.setattr(f"pytest_mlab.runtime.watch.{name}", 0.2)
         assert watch.server_pid is not None
         os.kill(watch.server_pid, signal.SIGSTOP)
 
