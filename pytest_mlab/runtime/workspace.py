@@ -293,6 +293,8 @@ def _targets(files: Mapping[str, str], root: Path, task: Task) -> list[str]:
         parts = path.split("/")
         for count in range(1, len(parts) + 1):
             target = "/".join(parts[:count])
+            if target in found:
+                break
             if (root / target).is_dir() and count < len(parts):
                 continue
             _clash(task, root, target)
