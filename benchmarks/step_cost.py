@@ -1,4 +1,4 @@
-"""What the harness costs a step: 104 trials of 50 steps, each step ``true`` run by Execute Script in the sandbox ``local``.
+"""What the harness costs a step: 104 trials of 50 steps, each of them ``true`` run in the sandbox ``local``.
 
 A step is counted, executed, snapshot (20 files) and traced. Bare ``posix_spawn`` of the same program takes turns with
 the trials. CPU time covers the harness, the supervisor and the executed program; a trial without steps is taken off.

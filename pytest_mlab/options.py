@@ -86,6 +86,7 @@ class MlabOptions:
     cache_dir: Path | None = None
     accept_rules: tuple[str, ...] = ()
     snapshot_file_mb: int = 200
+    run_disk_mb: int = 50_000
     heartbeat: float = 60.0
     junit_properties: str = "all"
 
@@ -264,6 +265,13 @@ TABLE: tuple[Option, ...] = (
     Option(
         "snapshot-file-mb",
         "Larger files are kept in a trial's final snapshot only, in MiB (default: 200)",
+        parse=_whole,
+        metavar="N",
+        ini="int",
+    ),
+    Option(
+        "run-disk-mb",
+        "MiB that a run's snapshots may take; past it only final ones are stored (default: 50000)",
         parse=_whole,
         metavar="N",
         ini="int",

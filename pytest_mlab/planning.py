@@ -75,6 +75,7 @@ def fresh_plan(options: MlabOptions, rootdir: Path) -> Planned:
         docker_image=options.docker_image or "",
         consent=options.accept_rules,
         snapshot_file_mb=options.snapshot_file_mb,
+        run_disk_mb=options.run_disk_mb,
     )
     run_id = new_run_id()
     plan = Plan(

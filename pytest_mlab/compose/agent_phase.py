@@ -101,6 +101,7 @@ class _Part:
             public=opened.workspace.public,
             mounted=opened.workspace.mounted,
             file_limit=job.settings.snapshot_file_mb << 20,
+            disk_budget=job.settings.run_disk_mb << 20,
         )
         journal.write(_started(job, opened, self._snapshots.begin().id))
         self._account = Account(job.budget)

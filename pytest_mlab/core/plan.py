@@ -45,7 +45,9 @@ class RunSettings:
     """Everything that decides what a trial does. Paths are absolute, as text.
 
     ``sandbox`` is the backend's resolved name (never ``auto``); ``network`` lets the sandbox reach the network;
-    ``data`` is the variant; ``threshold`` overrides every task's improvement threshold when not None.
+    ``data`` is the variant; ``threshold`` overrides every task's improvement threshold when not None;
+    files above ``snapshot_file_mb`` MiB are stored with final snapshots only, and so is every file once the run's
+    snapshots take ``run_disk_mb`` MiB.
     """
 
     repeats: int = 8
@@ -60,6 +62,7 @@ class RunSettings:
     docker_image: str = ""
     consent: tuple[str, ...] = ()
     snapshot_file_mb: int = 200
+    run_disk_mb: int = 50_000
 
 
 @dataclass(frozen=True)
