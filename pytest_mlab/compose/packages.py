@@ -41,9 +41,10 @@ def check_packages(task: Task, connection: Connection) -> None:
     if missing:
         have = ", ".join(f"{one.name} {found.get(one.name, 'is not installed')}" for one in missing)
         quoted = " ".join(f"'{one}'" for one in missing)
+        own = connection.python == sys.executable
         raise RequirementMissing(
             f"the task {task.name} needs packages that the sandbox's Python does not have: {have}",
-            mend=f"{connection.python} -m pip install {quoted}",
+            mend=f"{'' if own else 'in the image: '}{connection.python} -m pip install {quoted}",
         )
 
 
