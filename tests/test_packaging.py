@@ -26,11 +26,22 @@ def test_the_wheel_carries_suites_agents_and_licences(wheel: Path) -> None:
         "pytest_mlab/py.typed",
         "pytest_mlab/_builtin/task_suites/test_mlagentbench.py",
         "pytest_mlab/_builtin/task_suites/mlagentbench/house-price/task.toml",
+        "pytest_mlab/_builtin/task_suites/mlagentbench/house-price/raw/ames.csv.gz",
         "pytest_mlab/_builtin/agents/research.py",
+        "pytest_mlab/_builtin/agents/research_prompt.md",
     ):
         assert wanted in names
     assert any(name.endswith("licenses/NOTICE") for name in names)
     assert not [name for name in names if "__pycache__" in name or name.startswith(("tests/", "reports/"))]
+
+
+def test_an_editable_installation_copies_no_task(tmp_path: Path) -> None:
+    """What it copied would lie in site-packages, which sandboxes show to agents."""
+    code = "import sys; from hatchling.build import build_editable; print(build_editable(sys.argv[1]))"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
+    assert not [name for name in names if "_builtin" in name]
 
 
 def test_the_suite_is_collected_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None:

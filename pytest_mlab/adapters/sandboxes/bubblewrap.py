@@ -65,7 +65,7 @@ class Bubblewrap:
     mounts = True
 
     def __init__(self, *, hidden: Sequence[Path] = ()) -> None:
-        self._hidden = (Path(pytest_mlab.__file__).resolve().parent, *(path.resolve() for path in hidden))
+        self._hidden = (*own_packages(sys.path), *(path.resolve() for path in hidden))
 
     def check(self) -> str:
         """'' when a sandbox can be opened here, else why not."""
@@ -110,6 +110,14 @@ class Bubblewrap:
         """0: the kernel ends a sandbox together with the process that opened it."""
         del label_prefix
         return 0
+
+
+def own_packages(search_path: Iterable[str]) -> list[Path]:
+    """Every copy of this package that the harness's Python could find: a wheel's carries tasks and answers, and one may
+    be left beside an editable installation."""
+    name = pytest_mlab.__name__
+    copies = [Path(pytest_mlab.__file__).parent, *(Path(entry) / name for entry in search_path)]
+    return sorted({path.resolve() for path in copies if path.is_dir()})
 
 
 def _start(bwrap: str, arguments: Sequence[str], written: Mapping[str, bytes]) -> ProcessChannel:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.adapters.sandboxes.bubblewrap import Bubblewrap, view
+from pytest_mlab.adapters.sandboxes.bubblewrap import Bubblewrap, own_packages, view
 from pytest_mlab.core.ports import Mount, SandboxSpec
 from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import SandboxError
@@ -35,6 +35,14 @@ def test_hidden_paths_below_the_python_installation_are_not_seen(tmp_path: Path)
     finally:
         connection.close()
     assert done.output.decode().splitlines() == ["[] True", "Permission denied", "Read-only file system"]
+
+
+def test_every_copy_of_the_package_is_hidden(tmp_path: Path) -> None:
+    left_over = tmp_path / "site-packages" / "pytest_mlab"
+    left_over.mkdir(parents=True)
+    found = own_packages([str(left_over.parent), str(tmp_path / "nothing")])
+    assert left_over.resolve() in found
+    assert len(found) == 2
 
 
 def test_of_a_prefix_that_is_a_project_only_the_installation_is_shown(
