@@ -60,6 +60,17 @@ def sandbox_missing(settings: RunSettings) -> str:
         return str(error)
 
 
+def sweep(plan: Plan) -> str:
+    """End what sandboxes of killed workers may have left; a sentence on what was found or is in the way, or ''."""
+    from pytest_mlab.adapters.sandboxes import make
+
+    try:
+        found = make(plan.settings.sandbox, docker_image=plan.settings.docker_image).sweep(f"mlab-{plan.run_id}-")
+    except (SandboxError, RequirementMissing) as error:
+        return str(error)
+    return f"ended {found} left over from the run's {plan.settings.sandbox} sandboxes" if found else ""
+
+
 def is_trusted(agent: PlannedAgent) -> bool:
     """True for the built-in agents that replay a task's own scripts: they execute nobody else's code."""
     from pytest_mlab.locate import builtin

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mlab import collect, planning
+from pytest_mlab import collect, planning, requirements
 from pytest_mlab.brief import Brief, TaskBrief
 from pytest_mlab.collect import OPTIONS, RUN, Run, trial_of
 from pytest_mlab.core.gate import GatePolicy
@@ -89,6 +89,8 @@ class Controller:
             self.run: RunDir | None = None
             if not config.option.collectonly:
                 self.run = planning.freeze(self.planned, options, config.rootpath)
+                if self.planned.resumed:
+                    requirements.sweep(self.run.plan)  # of a session that was killed
         self.items: dict[str, TrialId] = {}
         self.crashes: dict[TrialId, str] = {}
         self.figures: RunFigures | None = None
@@ -270,6 +272,8 @@ class Controller:
             return
         self.figures = RunFigures.of(run, self.policy, self.results(run))
         self._wrote = write_reports(self.figures, nearby(run.path))
+        if len(self.figures.missing) and (left := requirements.sweep(run.plan)):
+            self._wrote.append(left)
         self._copy_junit(run.path)
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:

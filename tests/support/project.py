@@ -23,6 +23,11 @@ COMMON = (
     "--mlab-max-time=60s",
     "-p",
     "no:cacheprovider",
+    # what other plugins cost, each worker would pay as well
+    "-p",
+    "no:hypothesispytest",
+    "-p",
+    "no:anyio",
 )
 
 
