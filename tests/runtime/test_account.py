@@ -68,16 +68,25 @@ def test_the_limit_that_is_reached_is_named(budget: Budget, limit: str, said: st
     assert caught.value.limit == limit
 
 
-def test_calls_from_threads_are_all_charged() -> None:
+def test_a_call_that_is_charged_meanwhile_is_not_lost() -> None:
     account = Account(Budget())
+    charging, charged = threading.Event(), threading.Event()
 
-    def charge() -> None:
-        for _ in range(500):
-            account.charge_call(Usage(1), 1.0)
+    class Slow(float):
+        """A price whose addition gives the other thread every chance to come in between."""
 
-    threads = [threading.Thread(target=charge) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert account.ledger.model_calls == 2000
+        def __radd__(self, other: float) -> float:
+            charging.set()
+            charged.wait(0.05)
+            return other + float(self)
+
+    def other() -> None:
+        charging.wait()
+        account.charge_call(Usage(1), 1.0)
+        charged.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    account.charge_call(Usage(1), Slow(1.0))
+    thread.join()
+    assert (account.ledger.model_calls, account.ledger.cost) == (2, 2.0)

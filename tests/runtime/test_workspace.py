@@ -317,6 +317,16 @@ def test_large_public_files_are_compared_by_content_only_when_touched(
     assert workspace.tampered() == ["big.bin"]
 
 
+def test_small_read_only_files_are_compared_by_content_whatever_their_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_mlab.runtime.workspace._key", lambda info: ())
+    workspace = make(tmp_path, {"eval.py": b"e"}, {"train.csv": b"1"}, read_only="eval.py")
+    (workspace.root / "eval.py").write_bytes(b"E")
+    (workspace.root / "train.csv").write_bytes(b"2")
+    assert workspace.tampered() == ["eval.py", "train.csv"]
+
+
 def test_mounted_data_cannot_be_tampered_with(tmp_path: Path) -> None:
     workspace = make(tmp_path, {}, {"d/f": b"1", "g": b"2"}, mounts=True)
     assert workspace.tampered() == []

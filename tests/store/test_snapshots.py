@@ -186,6 +186,22 @@ def test_a_change_right_after_the_fresh_snapshot_of_public_data_is_seen(root: Pa
     assert list(recorder.take().set) == ["train.csv"]
 
 
+def test_the_fresh_snapshot_of_public_data_waits_for_the_next_tick(
+    root: Path, store: ContentStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "train.csv").write_bytes(b"data")
+    now = (root / "train.csv").stat().st_ctime_ns
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += int(seconds * 1_000_000_000)
+
+    monkeypatch.setattr(snapshots, "_now", lambda: now)
+    monkeypatch.setattr(time, "sleep", sleep)
+    Snapshots(store, root, public={"train.csv": "0" * 64}).begin()
+    assert now > (root / "train.csv").stat().st_ctime_ns + snapshots._TICK
+
+
 def test_mounts_are_listed_and_not_looked_at(root: Path, store: ContentStore) -> None:
     (root / "data").mkdir()
     (root / "data" / "placeholder").write_text("never seen")
