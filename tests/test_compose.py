@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import subprocess
 import sys
@@ -266,21 +267,30 @@ def test_trial_of_a_killed_worker_is_run_afresh_and_its_evidence_kept(project: P
     assert (again.trial(trial).path / "attempts" / "1" / "trace.jsonl").read_bytes().startswith(left)
 
 
-def test_two_who_ask_for_the_same_trial_run_it_once(project: Path) -> None:
+def test_who_comes_second_waits_and_finds_the_result(project: Path) -> None:
     run = make_run(project, ["good"])
+    trial = only(run)
+    with TrialRunner(run.path) as trials:
+        result = trials.run(trial)
+    stored = run.trial(trial).path / "result.json"
+    text = stored.read_bytes()
+    stored.unlink()
     found: list[TrialResult] = []
-
-    def ask() -> None:
-        with TrialRunner(run.path) as trials:
-            found.append(trials.run(only(run)))
-
-    threads = [threading.Thread(target=ask) for _ in range(2)]
-    for thread in threads:
+    with TrialRunner(run.path) as second, open(run.path / "locks" / f"{trial.name}.trial") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        thread = threading.Thread(target=lambda: found.append(second.run(trial)))
         thread.start()
-    for thread in threads:
+        until = time.monotonic() + 30
+        waiting = f":{os.fstat(lock.fileno()).st_ino} "
+        while time.monotonic() < until:
+            if any("->" in line and waiting in line for line in Path("/proc/locks").read_text().splitlines()):
+                break
+            time.sleep(0.002)
+        stored.write_bytes(text)
+        fcntl.flock(lock, fcntl.LOCK_UN)
         thread.join()
-    assert found[0] == found[1]
-    assert len(events(project, TrialStarted)) == 1
+        assert second._watches == {}, "no process was started"
+    assert found == [result]
 
 
 # --- what is not the agent's fault -----------------------------------------------------------------------------
@@ -349,6 +359,13 @@ def test_no_key_reaches_an_agent_without_a_model(project: Path, monkeypatch: pyt
     assert "PYTEST_CURRENT_TEST" not in text
     assert "hidden-0123456789" not in text
     assert "[MLAB_SECRET]" in text
+
+
+def test_no_secret_in_a_reason(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLAB_SECRET", "hidden-0123456789")
+    text = "from pytest_mlab.evaluation import *\ndef evaluate(s, a): raise InvalidSubmission('hidden-0123456789')\n"
+    write_toy_task(project / "task_suites" / "toy" / "guess", evaluator=text)
+    assert play(project, "idle").reason == "[MLAB_SECRET]"
 
 
 def test_agents_with_a_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,11 +109,13 @@ def test_kill_of_another_request_is_ignored(speaker: Speaker, tmp_path: Path) ->
 def test_process_dies_with_its_server(speaker: Speaker, tmp_path: Path) -> None:
     speaker.say(op="hello", sys_path=sys.path, preload=[])
     assert speaker.hear()["event"] == "ready"
-    run(speaker, tmp_path, "waits")
+    run(speaker, tmp_path, "hangs")
     pid = speaker.hear()["pid"]
+    until = time.monotonic() + 30
+    while not (tmp_path / "pids").exists() and time.monotonic() < until:
+        time.sleep(0.001)
     speaker.server.kill()
     speaker.server.wait()
-    until = time.monotonic() + 30
     while processes.start_time(pid) and time.monotonic() < until:  # the kernel kills it: nobody else would
         time.sleep(0.001)
     assert processes.start_time(pid) == ""
