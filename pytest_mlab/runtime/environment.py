@@ -155,6 +155,8 @@ class TrialEnvironment:
         raise self._over.with_traceback(None)
 
     def _record(self, index: int, action: Action, answer: Answer, begin: float) -> Observation:
+        if not answer.text.isascii():  # names of files may be no text, and neither a trace nor a model takes those
+            answer = answer._replace(text=answer.text.encode("utf-8", "replace").decode())
         change = self._snapshots.take()
         seconds = time.monotonic() - begin
         self._journal.write(

@@ -172,6 +172,13 @@ def test_arguments_that_are_no_json_do_not_break_the_trace(make_trial: MakeTrial
     assert second.args == {"unusable": "'not a mapping'"}
 
 
+def test_names_that_are_no_text_are_shown_with_question_marks(make_trial: MakeTrial) -> None:
+    trial = make_trial()
+    (trial.root / "b\udcff").write_text("")
+    assert trial.do("List Files", dir_path=".").text == "b?"
+    assert trial.steps()[0].set.keys() == {"%b:b%FF"}
+
+
 def test_what_a_snapshot_leaves_out_is_in_the_trace(make_trial: MakeTrial) -> None:
     trial = make_trial(env={"f.py": b"import os; os.mkfifo('pipe')"})
     trial.do("Execute Script", script_name="f.py")
