@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.rows import Row
 from benchmarks.step_cost import _task
-from pytest_mlab.runtime.workspace import provision
+from pytest_mlab.runtime.provision import provision
 from pytest_mlab.store.content import ContentStore
 from pytest_mlab.store.snapshots import Change, Snapshots
 

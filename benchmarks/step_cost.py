@@ -23,7 +23,7 @@ from pytest_mlab.core.task import Direction, Metric, Resources, Submission, Task
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.runtime.account import Account
 from pytest_mlab.runtime.environment import TrialEnvironment
-from pytest_mlab.runtime.workspace import provision
+from pytest_mlab.runtime.provision import provision
 from pytest_mlab.store.content import ContentStore
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TrialDir

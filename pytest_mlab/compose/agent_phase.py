@@ -37,8 +37,9 @@ from pytest_mlab.runtime.environ import Redactor
 from pytest_mlab.runtime.environment import TrialEnvironment
 from pytest_mlab.runtime.finish import AgentPart
 from pytest_mlab.runtime.metering import MeteredModel
+from pytest_mlab.runtime.provision import provision
 from pytest_mlab.runtime.redacted import RedactedJournal
-from pytest_mlab.runtime.workspace import Workspace, provision
+from pytest_mlab.runtime.workspace import Workspace
 from pytest_mlab.store import identity
 from pytest_mlab.store.events import AgentEnded, Note, TrialStarted
 from pytest_mlab.store.journal import Journal

@@ -19,7 +19,7 @@ from pytest_mlab.runtime.finish import tampering
 from pytest_mlab.runtime.workspace import Workspace
 from pytest_mlab.store.events import Evaluation
 from pytest_mlab.store.manifest import Public, restore
-from pytest_mlab.store.snapshots import Moment, moment, moments
+from pytest_mlab.store.moments import Moment, moment, moments
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pytest_mlab.core.ports import Mount
 from pytest_mlab.errors import StoreError, SuiteError
-from pytest_mlab.runtime.workspace import Refused, Workspace, provision
+from pytest_mlab.runtime.provision import provision
+from pytest_mlab.runtime.workspace import Refused, Workspace
 from pytest_mlab.store.content import hash_fd
 from tests.runtime.conftest import Files, make_task, write_files
 

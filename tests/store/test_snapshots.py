@@ -20,7 +20,8 @@ from pytest_mlab.store import content, manifest, snapshots
 from pytest_mlab.store.content import ContentStore
 from pytest_mlab.store.events import AgentEnded, StepDone, TrialStarted
 from pytest_mlab.store.manifest import Public
-from pytest_mlab.store.snapshots import Change, Snapshots, moment, moments
+from pytest_mlab.store.moments import moment, moments
+from pytest_mlab.store.snapshots import Change, Snapshots
 from pytest_mlab.store.trialdir import TrialDir
 
 Tree = dict[str, tuple[str, object]]

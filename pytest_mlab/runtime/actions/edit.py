@@ -113,8 +113,8 @@ def undo_edit(context: Context, args: Mapping[str, Any]) -> str:
         stack.pop()
         return f"The last edit of {name} has been undone: the file did not exist before it and has been removed."
     with open(context.trial.backups / kept, "rb") as file, context.workspace.opened(name, write=True) as target:
-        copy_content(file.fileno(), target)
         text = file.read(4 * SHOWN).decode("utf-8", "replace")
+        copy_content(file.fileno(), target)
     stack.pop()
     return shortened(f"The last edit of {name} has been undone. The file now is:\n\n{text}")
 
