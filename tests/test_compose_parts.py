@@ -128,7 +128,7 @@ def test_no_process_where_the_python_is_the_harness_own(task: Task) -> None:
 def test_packages_that_are_missing(task: Task, found: dict[str, str], said: str) -> None:
     with pytest.raises(RequirementMissing, match=said) as error:
         ask(task, Inside(json.dumps(found).encode()), "numpy>=1.26")
-    assert error.value.mend == "/usr/bin/python3 -m pip install 'numpy>=1.26'"
+    assert error.value.mend == "in the image: /usr/bin/python3 -m pip install 'numpy>=1.26'"
 
 
 @pytest.mark.parametrize("output", [b"", b"Traceback: no", b"[1]", b'{"numpy": 3}'])
