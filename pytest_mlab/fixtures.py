@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -140,6 +141,7 @@ class Trial:
 
         budget = self.run.plan.settings.budget
         spent = f"{self.steps} of {budget.max_steps} steps, {format_duration(max(self.seconds, 0.1))}"
+        spent += "" if math.isinf(budget.max_seconds) else f" of {format_duration(budget.max_seconds)}"
         if self.tokens:
             spent += f", {self.tokens} tokens, " + ("price unknown" if self.cost is None else f"${self.cost:.2f}")
         scores = [("score", self.score), ("baseline", self.baseline), ("needed: better than", self.needed)]

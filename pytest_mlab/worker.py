@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +19,7 @@ from pytest_mlab.distributed import is_worker
 from pytest_mlab.errors import DataUnavailable, RequirementMissing
 from pytest_mlab.fixtures import TRIAL, Trial, nearby
 from pytest_mlab.options import MlabOptions
+from pytest_mlab.reporting.text import wrapped
 from pytest_mlab.store.atomic import write_text
 from pytest_mlab.store.rundir import RunDir
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_mlab.compose import TrialRunner
 
 SELECTION = "selection.json"
+WIDTH = 80
 
 
 class Worker:
@@ -136,8 +138,12 @@ def _is_soft(gate: str, trial: Trial) -> bool:
 
 
 def _short(item: pytest.Item, text: str) -> str:
-    """``text`` as a failure without a traceback, whose first line also ends pytest's FAILED line."""
+    """``text`` as a failure without a traceback: broken into lines for people, as it is where pytest and JUnit put
+    one message."""
+    lines = [line for long in text.split("\n") for line in wrapped(long, WIDTH, rest="    ")]
     try:
-        pytest.fail(text, pytrace=False)
+        pytest.fail("\n".join(lines), pytrace=False)
     except pytest.fail.Exception:
-        return item.repr_failure(pytest.ExceptionInfo.from_current())  # type: ignore[return-value]
+        found: Any = item.repr_failure(pytest.ExceptionInfo.from_current())
+    found.reprcrash.message = text
+    return found  # type: ignore[no-any-return]

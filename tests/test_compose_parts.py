@@ -12,7 +12,7 @@ import pytest
 
 from pytest_mlab.compose.agent_phase import before_it_began, describe, part_of
 from pytest_mlab.compose.packages import check_packages
-from pytest_mlab.compose.runner import last_line, remove_workspace
+from pytest_mlab.compose.runner import last_words, remove_workspace
 from pytest_mlab.core.ports import Connection, Execution
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import EndedBy, Outcome
@@ -140,11 +140,27 @@ def test_answers_that_make_no_sense(task: Task, output: bytes) -> None:
 # --- small things ----------------------------------------------------------------------------------------------
 
 
-def test_last_line(tmp_path: Path) -> None:
+def test_last_words(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    assert last_line(log) == ""
+    assert last_words(log) == ""
     log.write_text("first\n  last  \n\n")
-    assert last_line(log) == "last"
+    assert last_words(log) == "last"
+
+
+def test_last_words_of_a_crash_are_its_place(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    dump = (
+        "Fatal Python error: Segmentation fault\n\nCurrent thread 0x7f (most recent call first):\n"
+        '  File "/usr/lib/python3/ctypes/__init__.py", line 519 in string_at\n'
+        '  File "/home/me/agents/mine.py", line 16 in run\n'
+        '  File "/site-packages/pytest_mlab/compose/agent_phase.py", line 160 in _outcome_of\n'
+        '  File "/usr/lib/python3/runpy.py", line 3 in <module>\n\n'
+        "Extension modules: numpy.random, scipy.special (total: 2)\n"
+    )
+    log.write_text(f"it said this\n{dump}")
+    assert last_words(log) == "mine.py:16 in run"
+    log.write_text("Fatal Python error: none of ours\n")
+    assert last_words(log) == "Fatal Python error: none of ours"
 
 
 def test_workspace_with_locked_folders_is_removed(tmp_path: Path) -> None:

@@ -79,6 +79,9 @@ def _find(ref: str, rootdir: Path) -> _Place:
     for point in _points():
         if point.name == ref:
             return _Place(ref, module=point.module, class_name=point.attr)
+    for folder in search_path(rootdir, "agents"):
+        if (file := folder / f"{stem}.py").is_file():
+            return _Place(ref, file.resolve())  # it seems to be no agent: loading it says why
     raise ConfigError(
         unknown("agent", ref, known_agents(rootdir)) + "; a file is given as path/to/file.py or path/to/file.py:Class"
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
+import re
 import shutil
 import stat
 import time
@@ -36,6 +38,8 @@ AROUND = 300.0
 """Seconds that its process has besides: to make the workspace, to open the sandbox, to freeze the workspace."""
 
 _LOG_HALF = 1 << 20
+_LOG_END = 32 << 10
+_FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\w+|<\w+>)$', re.M)
 _FINISH_GRACE = 600.0
 _TIMED_IN_LINE = 32
 """How many timed evaluations may be ahead in the line for the machine."""
@@ -104,7 +108,7 @@ class TrialRunner:
             seconds = job.budget.max_seconds + self._grace + self._around
             said: dict[str, Any] = {"grace": self._grace}
             ending = self._phase(job, AGENT, AGENT_LOG, said, seconds)
-            words = last_line(job.dir.path / AGENT_LOG)
+            words = last_words(job.dir.path / AGENT_LOG)
             said = {"ending": asdict(ending), "last_words": words, "started_at": started}
             ending = self._phase(job, FINISH, FINISH_LOG, said, _finish_seconds(job))
         except ServerLost as error:
@@ -113,7 +117,7 @@ class TrialRunner:
             remove_workspace(job.workspace)
         result = job.dir.result()
         if result is None:
-            said_last = last_line(job.dir.path / FINISH_LOG)
+            said_last = last_words(job.dir.path / FINISH_LOG)
             reason = f"the process that scores the trial {ending}" + (f" ({said_last})" if said_last else "")
             result = self._give_up(job, reason, started)
         return result
@@ -200,15 +204,25 @@ def _alone(job: Job) -> Iterator[None]:
 # --- small things ------------------------------------------------------------------------------------------------
 
 
-def last_line(path: Path) -> str:
-    """The last line that a process wrote to its log, cut to 200 characters; '' when there is none."""
+def last_words(path: Path) -> str:
+    """The last line that a process wrote to its log, cut to 200 characters; of one that crashed, where it was when
+    it did, in code that is not the harness's own. '' when there is nothing."""
     try:
         with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-            lines = file.read().decode("utf-8", "replace").split("\n")
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_END))
+            text = file.read().decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
-    return next((line.strip()[:200] for line in reversed(lines) if line.strip()), "")
+    return _where_crashed(text) or next((line.strip()[:200] for line in reversed(text.split("\n")) if line.strip()), "")
+
+
+def _where_crashed(text: str) -> str:
+    """What Python's fault handler wrote of the thread that crashed, most recent call first: its last frame before
+    those of the harness."""
+    _, fatal, dump = text.rpartition("Fatal Python error: ")
+    frames = _FRAME.findall(dump) if fatal else []
+    own = list(itertools.takewhile(lambda frame: f"{os.sep}pytest_mlab{os.sep}" not in frame[0], frames))
+    return "{}:{} in {}".format(os.path.basename(own[-1][0]), *own[-1][1:]) if own else ""
 
 
 def _tidy_log(path: Path) -> None:

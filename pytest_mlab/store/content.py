@@ -8,6 +8,7 @@ bytes that all of them have stored.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -213,22 +214,45 @@ def hash_fd(fd: int) -> str:
 
 def copy_content(source: int, target: int) -> None:
     """Copy an open file's whole content to an empty open file: shared blocks where the file system can, else by the
-    kernel, else through memory in blocks."""
+    kernel, else through memory in blocks. Holes stay holes: a file of 1 GB that needs no disk needs none here."""
     try:
         fcntl.ioctl(target, 0x40049409, source)  # FICLONE
         return
     except OSError:
         pass
-    at = 0
+    size = os.fstat(source).st_size
+    parts = list(_data(source, size))
     try:
-        while done := os.copy_file_range(source, target, 1 << 30, at, at):
-            at += done
-        return
+        for start, end in parts:
+            _copy_by_kernel(source, target, start, end)
     except OSError:
-        pass
-    while block := os.pread(source, BLOCK, at):
-        view, offset = memoryview(block), at
+        for start, end in parts:
+            _copy_by_memory(source, target, start, end)
+    os.ftruncate(target, size)
+
+
+def _data(fd: int, size: int) -> Iterator[tuple[int, int]]:
+    """The parts of an open file that are no holes; the whole where the file system does not tell."""
+    at = 0
+    while at < size:
+        try:
+            start = os.lseek(fd, at, os.SEEK_DATA)
+            at = os.lseek(fd, start, os.SEEK_HOLE)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # which means: nothing but a hole from there on
+                yield at, size
+            return
+        yield start, at
+
+
+def _copy_by_kernel(source: int, target: int, start: int, end: int) -> None:
+    while start < end and (done := os.copy_file_range(source, target, min(end - start, 1 << 30), start, start)):
+        start += done
+
+
+def _copy_by_memory(source: int, target: int, start: int, end: int) -> None:
+    while start < end and (block := os.pread(source, min(BLOCK, end - start), start)):
+        view = memoryview(block)
         while view:
-            written = os.pwrite(target, view, offset)
-            view, offset = view[written:], offset + written
-        at += len(block)
+            written = os.pwrite(target, view, start)
+            view, start = view[written:], start + written

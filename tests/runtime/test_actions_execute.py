@@ -128,6 +128,23 @@ def ended(killed_for: Any, *, signal: int | None = None, output: bytes = b"", to
 
 
 @pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (
+            b"OSError: [Errno 27] File too large",
+            "A file cannot be larger than the 300 MiB that the workspace may have.",
+        ),
+        (b"MemoryError", "Its memory is limited to 100 MiB."),
+    ],
+)
+def test_a_limit_that_a_script_met_by_itself_is_said(make_trial: MakeTrial, output: bytes, said: str) -> None:
+    resources = Resources(memory_mb=100, disk_mb=300)
+    end = Execution(1, output, len(output), 1.0)
+    trial = make_trial(env={"a.py": b""}, connection=FakeConnection(end), resources=resources)
+    assert f"a.py failed with exit status 1. {said} Its output:" in trial.do("Execute Script", script_name="a.py").text
+
+
+@pytest.mark.parametrize(
     ("end", "said"),
     [
         (ended("memory"), "needed more than 100 MiB of memory"),

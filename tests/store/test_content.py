@@ -64,6 +64,27 @@ def test_copying_works_where_the_kernel_cannot(tmp_path: Path, monkeypatch: pyte
     assert store.read_bytes(store.put_file(tmp_path / "f").digest) == data
 
 
+@pytest.mark.parametrize("kernel", [True, False])
+def test_holes_need_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: bool) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError("not on this file system")
+
+    if not kernel:
+        monkeypatch.setattr(os, "copy_file_range", refuse)
+    with open(tmp_path / "f", "wb") as file:
+        file.write(b"begin")
+        file.seek(20 << 20)
+        file.write(b"middle")
+        file.truncate((40 << 20) + 1)
+    if (tmp_path / "f").stat().st_blocks * 512 > 1 << 20:
+        pytest.skip("this file system keeps no holes")
+    store = ContentStore(tmp_path / "store")
+    stored = store.put_file(tmp_path / "f")
+    assert stored.size == (40 << 20) + 1
+    assert store.read_bytes(stored.digest) == (tmp_path / "f").read_bytes()
+    assert store.path(stored.digest).stat().st_blocks * 512 < 1 << 20
+
+
 def test_links_and_special_files_are_not_followed(tmp_path: Path, store: ContentStore) -> None:
     (tmp_path / "link").symlink_to("/etc/hostname")
     os.mkfifo(tmp_path / "fifo")

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from pytest_mlab.core.ports import Execution
+from pytest_mlab.core.task import Resources
 from pytest_mlab.runtime.actions.base import SHOWN, ActionError, Answer, Context, Definition, define, shortened
 
 KEEP = 4 * SHOWN
@@ -154,7 +155,16 @@ def _ended(name: str, done: Execution, context: Context) -> str:
         return f"{name} was ended by the signal {_signal(done.signal)}. {output}"
     if done.exit_status == 0:
         return f"{name} ran to its end. {output}"
-    return f"{name} failed with exit status {done.exit_status}. {output}"
+    return f"{name} failed with exit status {done.exit_status}.{_met_limit(done, limits)} {output}"
+
+
+def _met_limit(done: Execution, limits: Resources) -> str:
+    """What a limit that a program met by itself is, for errors that do not say it."""
+    if b"[Errno 27] File too large" in done.output:
+        return f" A file cannot be larger than the {limits.disk_mb} MiB that the workspace may have."
+    if b"MemoryError" in done.output:
+        return f" Its memory is limited to {limits.memory_mb} MiB."
+    return ""
 
 
 def _signal(number: int | None) -> str:
