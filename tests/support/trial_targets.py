@@ -102,7 +102,8 @@ def catches_all(payload: Payload) -> None:
 def daemonizes(payload: Payload) -> None:
     """Leave a daemon behind: forked twice, a session of its own; return, or hang when ``payload["hang"]``."""
     read, write = os.pipe()
-    if os.fork() == 0:
+    middle = os.fork()
+    if middle == 0:
         os.setsid()
         if os.fork() == 0:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -112,6 +113,7 @@ def daemonizes(payload: Payload) -> None:
             _sleep_forever()
         os._exit(0)
     os.read(read, 1)
+    os.waitpid(middle, 0)  # a middle process that is still on its way out would be counted as left behind
     if payload.get("hang"):
         _note(payload)
         _sleep_forever()
