@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pydantic
 import pytest
-import scipy.stats
 
-from tests.support.project import Project
+from tests.support.project import Project, keep_modules
 
-# An inner pytest in this process forgets the modules that it imported; these may be imported only once a process.
-KEPT = (pydantic, scipy.stats)
+keep_modules()
 
 
 @pytest.fixture(scope="session")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+import pytest_mlab
 from tests.support.toy_suite import write_toy_suite
 
 RUN = "run"
@@ -29,6 +32,18 @@ COMMON = (
     "-p",
     "no:anyio",
 )
+
+
+def keep_modules() -> None:
+    """Import once what a run imports: an inner pytest in this process forgets the modules that it was the first to
+    import, while their packages go on to name them, and some (scipy's) cannot be imported twice."""
+    import pydantic  # noqa: F401
+    import scipy.special
+    import scipy.stats  # noqa: F401
+
+    for module in pkgutil.walk_packages(pytest_mlab.__path__, "pytest_mlab."):
+        if module.name.rpartition(".")[2] not in ("__main__", "test_any_suite", "testing"):
+            import_module(module.name)
 
 
 @dataclass

@@ -1,0 +1,53 @@
+"""``--mlab-resume``: only what is missing runs."""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.support.project import RUN, Project
+
+
+def test_finished_trials_are_reported_and_not_run_again(project: Project) -> None:
+    project.run("--mlab-agent=reference", "--mlab-repeats=2")
+    before, names = project.summary(), set(project.junit())
+    kept = project.trial("guess/reference/1")
+    shutil.rmtree(project.trial("guess/reference/2"))
+    marks = {file: (file.stat().st_ino, file.stat().st_mtime_ns) for file in kept.iterdir() if file.is_file()}
+
+    result = project.run(f"--mlab-resume={RUN}", run_dir=False)
+    assert result.ret == 0, result.stdout.str()
+    assert {file: (file.stat().st_ino, file.stat().st_mtime_ns) for file in marks} == marks
+    after = project.summary()
+    assert after["subjects"][0]["success"] == before["subjects"][0]["success"]
+    assert set(project.junit()) == names
+    assert project.result("guess/reference/2")["outcome"] == "success"
+
+
+def test_a_finished_run_is_judged_again_by_another_gate(project: Project) -> None:
+    project.run("--mlab-agent=baseline")
+    result = project.run(f"--mlab-resume={RUN}", "--mlab-gate=aggregate", run_dir=False)
+    assert result.ret == 0, result.stdout.str()
+    assert result.parseoutcomes()["below"] == 1
+
+
+def test_the_same_command_again_with_resume_alone(project: Project) -> None:
+    project.run("--mlab-agent=reference", run_dir=False)
+    result = project.run("--mlab-agent=reference", "--mlab-resume", run_dir=False)
+    assert result.ret == 0, result.stdout.str()
+    assert len(list((project.path / "reports").iterdir())) == 1
+
+
+def test_a_selection_of_a_resumed_run_does_not_forget_the_rest(project: Project) -> None:
+    project.run("--mlab-agent=reference", "--mlab-repeats=2")
+    shutil.rmtree(project.trial("guess/reference/2"))
+    result = project.run(f"--mlab-resume={RUN}", "-k", "reference-1", run_dir=False)
+    assert project.plan() == ["guess-reference-1", "guess-reference-2"]
+    result.stdout.fnmatch_lines(["MISSING: 1 of 2 planned trials did not run", "*pytest --mlab-resume=run"])
+
+
+def test_a_trial_that_was_interrupted_starts_afresh(project: Project) -> None:
+    project.run("--mlab-agent=reference")
+    (project.trial("guess/reference/1") / "result.json").unlink()
+    result = project.run(f"--mlab-resume={RUN}", run_dir=False)
+    assert result.ret == 0, result.stdout.str()
+    assert (project.trial("guess/reference/1") / "attempts" / "1" / "trace.jsonl").is_file()
