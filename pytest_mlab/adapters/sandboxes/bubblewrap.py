@@ -152,6 +152,10 @@ def view(spec: SandboxSpec, hidden: Iterable[Path]) -> list[str]:
     arguments += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
     if spec.network:
         arguments += ["--share-net"]
+    arguments += ["--proc", "/proc", "--dev", "/dev", "--size", str(spec.resources.memory_mb << 19)]
+    # Before what is shown: a virtual environment may lie below /tmp.
+    arguments += ["--tmpfs", "/dev/shm", "--size", str(tmp_mb(spec) << 20), "--perms", "1777", "--tmpfs", "/tmp"]
+    arguments += ["--size", small, "--tmpfs", "/run", "--ro-bind-try", "/sys/devices/system", "/sys/devices/system"]
     shown = [*_system(), *_python()]
     for path in shown:
         arguments += ["--ro-bind", os.path.realpath(path), path]
@@ -161,9 +165,6 @@ def view(spec: SandboxSpec, hidden: Iterable[Path]) -> list[str]:
     for name in (*_ETC, *(_NET_ETC if spec.network else ())):
         arguments += ["--ro-bind-try", os.path.realpath(f"/etc/{name}"), f"/etc/{name}"]
     arguments += _cover(hidden, shown)
-    arguments += ["--proc", "/proc", "--dev", "/dev", "--size", str(spec.resources.memory_mb << 19)]
-    arguments += ["--tmpfs", "/dev/shm", "--size", str(tmp_mb(spec) << 20), "--perms", "1777", "--tmpfs", "/tmp"]
-    arguments += ["--size", small, "--tmpfs", "/run", "--ro-bind-try", "/sys/devices/system", "/sys/devices/system"]
     if spec.resources.gpus:
         for device in (*glob("/dev/nvidia*"), "/dev/kfd", "/dev/dri"):
             arguments += ["--dev-bind-try", device, device]

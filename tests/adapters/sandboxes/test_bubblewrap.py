@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import sysconfig
+import tempfile
+import venv
 from pathlib import Path
 
 import pytest
@@ -95,3 +97,14 @@ def test_a_bwrap_that_may_not_make_namespaces(tmp_path: Path, monkeypatch: pytes
 def test_a_mount_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="no-such-data"):
         Bubblewrap().open(SandboxSpec(tmp_path, "t", mounts=(Mount(tmp_path / "no-such-data", "/data"),)))
+
+
+@needs_bwrap
+def test_an_environment_below_tmp_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sandbox has a /tmp of its own, which must not cover it."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        venv.create(name, symlinks=True, with_pip=False)
+        monkeypatch.setattr(sys, "prefix", name)
+        monkeypatch.setattr(sys, "exec_prefix", name)
+        monkeypatch.setattr(sys, "executable", f"{name}/bin/python")
+        assert Bubblewrap().check() == ""
