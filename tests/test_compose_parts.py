@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
@@ -119,6 +120,18 @@ def test_no_process_where_the_python_is_the_harness_own(task: Task) -> None:
     assert inside.asked == ()
     with pytest.raises(RequirementMissing, match=r"pytest .*mend: .* -m pip install 'pytest>=9999'"):
         ask(task, inside, "pytest>=9999")
+
+
+def test_a_package_from_outside_the_installation_is_not_seen_inside(
+    task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "elsewhere_pkg-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere-pkg\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert metadata.version("elsewhere-pkg") == "1.0"
+    with pytest.raises(RequirementMissing, match="elsewhere-pkg is not installed"):
+        ask(task, Inside(b"", python=sys.executable), "elsewhere-pkg")
 
 
 @pytest.mark.parametrize(

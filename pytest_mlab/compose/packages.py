@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from pathlib import Path
 
 from packaging.requirements import Requirement
 
@@ -49,19 +50,15 @@ def check_packages(task: Task, connection: Connection) -> None:
 
 
 def _own_versions(names: Sequence[str]) -> dict[str, str]:
-    """The sandbox shows the harness's own installation: no process is needed to ask it."""
-    found = {}
+    """The sandbox shows the harness's own installation: no process is needed to ask it. What comes from elsewhere
+    (a user's site-packages, PYTHONPATH) is not seen there."""
+    places = [Path(prefix) for prefix in (sys.prefix, sys.base_prefix, "/usr")]
+    shown = [entry for entry in sys.path if any(Path(entry).is_relative_to(place) for place in places)]
+    found: dict[str, str] = {}
     for name in names:
-        if version := _version(name):
-            found[name] = version
+        for one in metadata.distributions(name=name, path=shown):
+            found.setdefault(name, one.version)
     return found
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _versions_inside(names: Sequence[str], connection: Connection) -> Mapping[str, str]:
