@@ -93,6 +93,7 @@ class Controller:
                     requirements.sweep(self.run.plan)  # of a session that was killed
         self.items: dict[str, TrialId] = {}
         self.crashes: dict[TrialId, str] = {}
+        self.skips: dict[TrialId, str] = {}
         self.figures: RunFigures | None = None
         self._wrote: list[str] = []
         self._selected = False
@@ -128,8 +129,8 @@ class Controller:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without xdist: the items that are left are the selection."""
-        if is_distributed(self.config):
-            return
+        if is_distributed(self.config) or sys.exc_info()[0] is not None:
+            return  # the latter: collecting failed, of which pytest tells (a path that does not exist)
         self.items = {item.nodeid: trial for item in session.items if (trial := trial_of(item)) is not None}
         self._freeze_selection(others=bool(session.items))
 
@@ -183,6 +184,8 @@ class Controller:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """JUnit takes properties from a test's teardown, which a crashed worker does not report."""
         trial = self.items.get(report.nodeid)
+        if trial is not None and report.when == "setup" and not report.passed:
+            self.skips[trial] = _why_skipped(report)
         if trial in self.crashes and report.when == "call" and report.failed:
             end = pytest.TestReport(
                 report.nodeid, report.location, {}, "passed", None, "teardown", user_properties=report.user_properties
@@ -215,7 +218,9 @@ class Controller:
             self.figures = RunFigures.of(self.run, self.policy, self.results(self.run))
             reports = verdict_reports(self.figures, with_properties=self.options.junit_properties == "all")
             if self._nothing_ran(self.run):
-                reports += nothing_ran(len(self.trials), next(iter(self.planned.blocked.values()), "all were skipped"))
+                reports += nothing_ran(
+                    len(self.trials), next(iter(self._not_run(self.run).values()), "nobody says why")
+                )
             self._log(reports)
         return result
 
@@ -237,13 +242,17 @@ class Controller:
     def results(self, run: RunDir) -> dict[TrialId, TrialResult]:
         """The results on disk, and for trials without one what is known of why."""
         done = run.results()
-        reasons = {trial: why for trial in run.plan.trials if (why := self.planned.blocked.get(trial.name))}
         known = {
             trial: TrialResult(trial, Outcome.NOT_RUN, reason)
-            for trial, reason in (reasons | self.crashes).items()
+            for trial, reason in (self._not_run(run) | self.crashes).items()
             if trial not in done
         }
         return stored_results(run) | known
+
+    def _not_run(self, run: RunDir) -> dict[TrialId, str]:
+        """Why trials did not run: known before the session, or found when their turn came."""
+        blocked = {trial: why for trial in run.plan.trials if (why := self.planned.blocked.get(trial.name))}
+        return self.skips | blocked
 
     def _nothing_ran(self, run: RunDir) -> bool:
         """True when CI (or ``--mlab-strict``) would be green only because every trial was skipped."""
@@ -329,6 +338,15 @@ class Controller:
             signal.signal(signal.SIGTERM, _interrupt)
         except ValueError:
             return  # not the main thread: whoever runs pytest there handles its signals
+
+
+def _why_skipped(report: pytest.TestReport) -> str:
+    """The reason of a test that was skipped, or failed, before it began."""
+    found: Any = report.longrepr
+    if isinstance(found, tuple):
+        return str(found[2]).removeprefix("Skipped: ")
+    crash = getattr(found, "reprcrash", None)
+    return str(getattr(crash, "message", None) or found).partition("\n")[0].removeprefix("Failed: ")
 
 
 def _interrupt(number: int, frame: object) -> None:

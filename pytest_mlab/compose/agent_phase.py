@@ -230,7 +230,8 @@ def part_of(error: BaseException | None, *, submitted: bool, exhausted: str | No
             return AgentPart(EndedBy.SUBMITTED)
         return AgentPart(EndedBy(exhausted) if exhausted else EndedBy.RETURNED)
     if isinstance(error, ProviderError):
-        return AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, describe(error))
+        tried = f", after {error.retries + 1} attempts" if error.retries else ""
+        return AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, f"{describe(error)}{tried}")
     if isinstance(error, (SandboxError, StoreError)):
         return AgentPart(EndedBy.ERROR, Outcome.INFRA_ERROR, str(error))
     return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, f"the agent raised {describe(error)}")

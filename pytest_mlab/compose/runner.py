@@ -102,7 +102,10 @@ class TrialRunner:
         job.dir.path.mkdir(parents=True, exist_ok=True)
         if drifted := _drift(job):
             return self._give_up(job, drifted, started)
-        prepare(job.task, job.settings.data, job.cache, consent=job.settings.consent)
+        try:
+            prepare(job.task, job.settings.data, job.cache, consent=job.settings.consent)
+        except SuiteError as error:
+            return self._give_up(job, f"task {job.task.name}: {error}", started, Outcome.TASK_ERROR)
         remove_workspace(job.workspace)
         try:
             seconds = job.budget.max_seconds + self._grace + self._around
@@ -144,12 +147,12 @@ class TrialRunner:
             self._watches[needs_model] = Watch(environ=environ, preload=preload, clock=self._clock)
         return self._watches[needs_model]
 
-    def _give_up(self, job: Job, reason: str, started: float) -> TrialResult:
-        """An ``infra_error`` from what is known, written by the worker itself."""
+    def _give_up(self, job: Job, reason: str, started: float, outcome: Outcome = Outcome.INFRA_ERROR) -> TrialResult:
+        """A result from what is known, written by the worker itself."""
         found = _facts(job)
         result = TrialResult(
             id=job.trial,
-            outcome=Outcome.INFRA_ERROR,
+            outcome=outcome,
             reason=Redactor(os.environ)(reason),
             ended_by=found.ended.ended_by if found.ended else EndedBy.KILLED,
             ledger=found.ledger,

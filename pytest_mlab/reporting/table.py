@@ -15,6 +15,7 @@ _HEAD = ("task", "success", "95% CI", "control", "improved", "steps", "time", "t
 _WIDTHS = (18, 7, 9, 7, 8, 5, 6, 6, 6)
 _ERRORS = (Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR, Outcome.TASK_ERROR)
 _REASONS = 5
+_NAMES = 8
 
 
 def table(figures: RunFigures, resume: str = "") -> list[str]:
@@ -145,15 +146,16 @@ def _errors(failed: Sequence[TrialResult]) -> list[str]:
 
 
 def _reasons(results: Sequence[TrialResult]) -> list[str]:
-    """Why, the most frequent reason first, with the name of a trial to look at."""
+    """Why, the most frequent reason first, with the trials' names."""
     names: dict[str, list[str]] = {}
     for result in results:
         names.setdefault(result.reason, []).append(result.id.name)
     ordered = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
     lines = []
     for reason, found in ordered[:_REASONS]:
-        others = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        lines += text.wrapped(text.ascii_only(f"{found[0]}{others}: {reason}"), WIDTH, "  ", "    ")
+        others = f" and {len(found) - _NAMES} more" if len(found) > _NAMES else ""
+        named = text.ascii_only(f"{', '.join(found[:_NAMES])}{others}: {reason}")
+        lines += text.wrapped(named, WIDTH, "  ", "    ")
     if len(ordered) > _REASONS:
         lines.append(f"  and {text.plural(len(ordered) - _REASONS, 'other reason')}, all of them in summary.json")
     return lines

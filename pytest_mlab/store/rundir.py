@@ -32,18 +32,17 @@ class RunDir:
     def create(cls, path: Path, plan: Plan, identity: Mapping[str, Any]) -> RunDir:
         """A new run directory with ``plan`` and ``identity`` (plain values).
 
-        Raises StoreError when ``path`` holds anything already, WireError when a value is not plain.
+        Raises StoreError when ``path`` holds anything already or cannot be written, WireError when a value is not
+        plain.
         """
         text = serial.to_json(plan)
         described = json.dumps(serial.plain(identity, IDENTITY), indent=1, ensure_ascii=False) + "\n"
-        if path.exists() and not path.is_dir():
-            raise StoreError(f"{path} is a file; name another folder with --mlab-run-dir")
-        if path.is_dir() and any(path.iterdir()):
-            way = "continue it with --mlab-resume" if (path / PLAN).exists() else "empty it"
-            raise StoreError(f"{path} is not empty; {way}, or name another folder with --mlab-run-dir")
-        path.mkdir(parents=True, exist_ok=True)
-        write_text(path / IDENTITY, described, durable=True)
-        write_text(path / PLAN, text, durable=True)  # last: with it the folder is a run
+        try:
+            _claim(path)
+            write_text(path / IDENTITY, described, durable=True)
+            write_text(path / PLAN, text, durable=True)  # last: with it the folder is a run
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written ({error}); name another folder with --mlab-run-dir") from None
         return cls(path, plan)
 
     @classmethod
@@ -76,3 +75,13 @@ class RunDir:
         """The results that are there, in the plan's order; trials without one are not done."""
         found = ((trial, self.trial(trial).result()) for trial in self.plan.trials)
         return {trial: result for trial, result in found if result is not None}
+
+
+def _claim(path: Path) -> None:
+    """Make the empty folder of a new run. Raises StoreError when something else is there, OSError."""
+    if path.exists() and not path.is_dir():
+        raise StoreError(f"{path} is a file; name another folder with --mlab-run-dir")
+    if path.is_dir() and any(path.iterdir()):
+        way = "continue it with --mlab-resume" if (path / PLAN).exists() else "empty it"
+        raise StoreError(f"{path} is not empty; {way}, or name another folder with --mlab-run-dir")
+    path.mkdir(parents=True, exist_ok=True)

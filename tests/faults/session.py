@@ -48,7 +48,7 @@ class Said:
         """The part of pytest's output under the failure heading that ends in ``title``."""
         found = re.search(rf"^_+ [^\n]*{re.escape(title)} _+\n(.*?)^[_=]{{3,}}", self.out, re.M | re.S)
         assert found, f"no part {title!r} in\n{self.out}"
-        return found[1]
+        return re.sub(r"^\[gw\d+\] [^\n]*\n", "", found[1])  # xdist's line about the worker
 
 
 class Session(Project):
@@ -77,8 +77,10 @@ class Session(Project):
         return {**kept, "COLUMNS": str(COLUMNS), "MLAB_CACHE_DIR": str(self.root / "cache"), **(extra or {})}
 
     def words(self, *args: str) -> list[str]:
-        """The command line of pytest: the usual arguments of the tests, but in bubblewrap."""
+        """The command line of pytest: the usual arguments of the tests, but in bubblewrap; none to resume a run."""
         usual = [*COMMON, "--mlab-sandbox=bubblewrap", f"--mlab-run-dir={self.name}"]
+        if any(word.startswith("--mlab-resume") for word in args):
+            usual = ["-p", "no:cacheprovider"]
         return [sys.executable, "-m", "pytest", *usual, *args]
 
     def pytest(self, *args: str, env: Mapping[str, str] | None = None) -> Said:

@@ -76,11 +76,12 @@ def test_other_conditions_get_a_table_of_their_own(tmp_path: Path) -> None:
 
 
 def test_the_same_reason_is_said_once(tmp_path: Path) -> None:
-    run = a_run(tmp_path / "r", [a_result(1)], [TrialId("toy", "research", "m", k) for k in range(2, 9)])
+    run = a_run(tmp_path / "r", [a_result(1)], [TrialId("toy", "research", "m", k) for k in range(2, 13)])
     lines = table(RunFigures.of(run, AGGREGATE))
-    at = lines.index("MISSING: 7 of 8 planned trials did not run")
-    assert lines[at + 1] == "  toy-research-m-2 and 6 more: there is no result"
-    assert lines[at + 2] == ""
+    at = lines.index("MISSING: 11 of 12 planned trials did not run")
+    end = lines.index("", at)
+    named = ", ".join(f"toy-research-m-{k}" for k in range(2, 10))
+    assert " ".join(line.strip() for line in lines[at + 1 : end]) == f"{named} and 3 more: there is no result"
 
 
 def test_errors_that_are_not_the_agents_say_why_the_most_frequent_first(tmp_path: Path) -> None:
@@ -89,7 +90,11 @@ def test_errors_that_are_not_the_agents_say_why_the_most_frequent_first(tmp_path
     named += [a_result(k, Outcome.AGENT_ERROR) for k in (4, 5, 6)]
     lines = table(RunFigures.of(a_run(tmp_path / "r", named), AGGREGATE))
     at = lines.index("ERRORS: 3 trials ended in an error that the agent did not make")
-    assert lines[at + 1 : at + 4] == ["  toy-research-m-2 and 1 more: often", "  toy-research-m-1: rare", ""]
+    assert lines[at + 1 : at + 4] == [
+        "  toy-research-m-2, toy-research-m-3: often",
+        "  toy-research-m-1: rare",
+        "",
+    ]
 
 
 def test_of_many_reasons_some_are_shown_and_the_others_counted(tmp_path: Path) -> None:

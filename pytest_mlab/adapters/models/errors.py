@@ -67,6 +67,7 @@ def headers_of(error: Exception) -> dict[str, str]:
 def _words(error: Exception, redact: Callable[[str], str]) -> str:
     text = redact(" ".join(str(error).split()))
     text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s+)+(?=\S)", "", text)
+    text = text.partition(", Received response - <")[0]  # litellm's own objects, of use to nobody
     cause = _system_error(error)
     if cause and cause not in text:
         text = f"{text} ({cause})"

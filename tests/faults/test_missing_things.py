@@ -1,0 +1,146 @@
+"""What a trial needs and this machine lacks: a skip that names the command that mends it, and never a green CI job."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import shlex
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.data.file_server import file_server
+from tests.faults.session import Said, Session
+from tests.support.toy_agents import write_toy_agents
+
+TASKS = ("guess", "third")
+
+SOURCE = """\
+kind = "http"
+ref = "{ref}"
+sha256 = "{sha256}"
+size_mb = 1
+licence = "own"
+consent = "{rules}"
+"""
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    found = Session(tmp_path, tasks=TASKS)
+    write_toy_agents(tmp_path)
+    return found
+
+
+def change(session: Session, task: str, old: str, new: str) -> None:
+    """Change a task.toml."""
+    toml = session.path / "task_suites" / "toy" / task / "task.toml"
+    text = toml.read_text()
+    assert old in text
+    toml.write_text(text.replace(old, new))
+
+
+def assert_skipped(session: Session, said: Said, trial: str, *words: str) -> None:
+    """The reason stands in the skip's line, in the list of what is missing, in JUnit and in summary.json."""
+    flat = " ".join(said.out.split())
+    missing = flat.partition("MISSING: ")[2]
+    case = session.case(trial)
+    assert case.status == "skipped"
+    (known,) = [entry["reason"] for entry in session.summary()["missing"] if entry["trial"] == trial]
+    for word in words:
+        assert re.search(rf"^SKIPPED .*{re.escape(word)}", said.out, re.M), said.out
+        assert word in missing
+        assert word in case.text
+        assert word in known
+    assert "there is no result" not in flat
+
+
+def without_programs(folder: Path) -> dict[str, str]:
+    """An environment in which no program but Python is found, and no docker engine."""
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python3").symlink_to(sys.executable)
+    return {"PATH": str(folder / "bin"), "DOCKER_HOST": f"unix://{folder}/nobody"}
+
+
+def test_gpu(session: Session) -> None:
+    change(session, "guess", "pids = 64", "pids = 64\ngpus = 1")
+    said = session.pytest("-rs", "--mlab-agent=good", env={"CUDA_VISIBLE_DEVICES": ""})
+    assert_skipped(session, said, "guess-good-1", "the task guess needs 1 GPU", "-m 'not mlab_gpu'")
+    assert session.result("third/good/1")["outcome"] == "success"
+    rest = Session(session.path, tasks=(), name="rest")
+    said = rest.pytest("--mlab-agent=good", "-m", "not mlab_gpu", env={"CUDA_VISIBLE_DEVICES": ""})
+    assert said.ret == 0
+    assert rest.plan() == ["third-good-1"]
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_bubblewrap(session: Session, workers: str) -> None:
+    env = without_programs(session.path)
+    said = session.pytest("-rs", "-n", workers, "--mlab-agent=good", "--mlab-task=guess", env=env)
+    words = ("bubblewrap does not work here", "mend: apt-get install bubblewrap")
+    assert_skipped(session, said, "guess-good-1", *words)
+    assert said.ret == 0
+
+
+def test_no_sandbox_at_all_for_code_that_nobody_trusts(session: Session) -> None:
+    env = without_programs(session.path)
+    said = session.pytest("-rs", "--mlab-agent=good", "--mlab-task=guess", "--mlab-sandbox=auto", env=env)
+    words = ("no sandbox works here", "--mlab-sandbox=local accepts that", "mend: apt-get install bubblewrap")
+    assert_skipped(session, said, "guess-good-1", *words)
+    mended = Session(session.path, tasks=(), name="mended")
+    said = mended.pytest("--mlab-agent=good", "--mlab-task=guess", "--mlab-sandbox=local", env=env)
+    assert said.ret == 0
+    assert "NO ISOLATION" in said.out
+
+
+def test_data_whose_mending_command_mends(session: Session) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("raw.txt", "raw")
+    archived = content.getvalue()
+    with file_server() as server:
+        source = SOURCE.format(
+            ref=f"{server.address}/data.zip", sha256=hashlib.sha256(archived).hexdigest(), rules=server.address
+        )
+        change(session, "guess", 'kind = "generator"', source)
+        said = session.pytest("-rs", "-n", "2", "--mlab-agent=good")
+        assert_skipped(session, said, "guess-good-1", "rules that you must accept", "mend: mlab prepare guess")
+        assert session.result("third/good/1")["outcome"] == "success"
+        mend = re.findall(r"^SKIPPED .*mend: mlab (prepare guess [-\w ]*)", said.out, re.M)[0]
+        refused = session.mlab(*shlex.split(mend))
+        assert refused.ret == 1
+        assert "/data.zip failed: the server answers 404" in refused.out + refused.err
+        server.files["/data.zip"] = archived
+        mended = session.mlab(*shlex.split(mend))
+        assert mended.ret == 0, mended
+    again = session.pytest("--mlab-resume=run")
+    assert again.ret == 0, again.out + again.err
+    assert session.summary()["missing"] == []
+
+
+def test_a_cache_that_cannot_be_written(session: Session) -> None:
+    said = session.pytest("-rs", "--mlab-agent=good", "--mlab-task=guess", env={"MLAB_CACHE_DIR": "/proc/none"})
+    assert_skipped(session, said, "guess-good-1", "'/proc/none'", "mend: mlab prepare guess --data mini --cache-dir")
+
+
+def test_key_under_strict(session: Session) -> None:
+    said = session.pytest("--mlab-strict", "--mlab-task=guess", "--mlab-model=gpt-4-turbo")
+    assert said.ret == pytest.ExitCode.TESTS_FAILED
+    part = said.part("ERROR at setup of test_beats_baseline[guess-research-gpt-4-turbo-1]")
+    assert "OPENAI_API_KEY; mend: export OPENAI_API_KEY=<your key> (--mlab-strict)" in " ".join(part.split())
+    assert session.case("guess-research-gpt-4-turbo-1").status == "error"
+    assert os.environ.get("OPENAI_API_KEY") is None
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_ci_with_nothing_left_to_run(session: Session, workers: str) -> None:
+    for task in TASKS:
+        source = SOURCE.format(ref="http://127.0.0.1:9/data.zip", sha256="0" * 64, rules="http://127.0.0.1:9/rules")
+        change(session, task, 'kind = "generator"', source)
+    said = session.pytest("-n", workers, "--mlab-agent=good", env={"CI": "true"})
+    assert said.ret == pytest.ExitCode.TESTS_FAILED
+    assert re.search("mend: mlab prepare (guess|third) --data mini", said.part("nothing-ran"))
