@@ -6,7 +6,6 @@ A value comes from the command line, else from the ini file, else from the defau
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.durations import parse_duration
+from pytest_mlab.core.values import name, number, one_of, positive, rate, switch, whole
 from pytest_mlab.errors import ConfigError
 
 NEWEST = "newest"
@@ -101,124 +101,57 @@ class MlabOptions:
         return Budget(self.max_steps, self.max_time, self.max_tokens, self.max_cost)
 
 
-def _whole(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise ValueError("give a whole number from 1")
-    return value
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < math.inf:
-        raise ValueError("give a number above 0")
-    return value
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError("give a number such as 0.1")
-    return value
-
-
-def _rate(text: str) -> float:
-    """A share: ``0.5`` or ``50%``."""
-    try:
-        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise ValueError("give a share between 0 and 1, or 0% to 100%")
-    return value
-
-
-def _switch(text: str) -> bool:
-    if text.lower() not in _TRUE | _FALSE:
-        raise ValueError("give true or false")
-    return text.lower() in _TRUE
-
-
-_TRUE, _FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
-
-
-def _name(text: str) -> str:
-    if not text.strip():
-        raise ValueError("give a name")
-    return text.strip()
-
-
-def _one_of(*allowed: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in allowed:
-            from pytest_mlab.core.names import nearest_first
-
-            raise ValueError(f"allowed: {', '.join(nearest_first(text, allowed))}")
-        return text
-
-    return parse
-
-
 TABLE: tuple[Option, ...] = (
     Option(
         "model",
         "litellm model name, such as gpt-4-turbo or openai/my-model (repeatable); without --mlab-agent it drives the "
         "research agent",
         kind="list",
-        parse=_name,
+        parse=name,
         metavar="NAME",
         ini="args",
     ),
-    Option("edit-model", "Model that rewrites files (default: the main model)", parse=_name, metavar="NAME"),
-    Option("fast-model", "Model that summarises long texts (default: the main model)", parse=_name, metavar="NAME"),
+    Option("edit-model", "Model that rewrites files (default: the main model)", parse=name, metavar="NAME"),
+    Option("fast-model", "Model that summarises long texts (default: the main model)", parse=name, metavar="NAME"),
     Option(
         "agent",
         "Agent under test: a name from agents/, path/to/file.py:Class, package.module:Class or an entry point "
         "(repeatable)",
         kind="list",
-        parse=_name,
+        parse=name,
         metavar="AGENT",
         ini="args",
     ),
-    Option("suite", "Suite of tasks (default: mlagentbench)", parse=_name, metavar="NAME"),
+    Option("suite", "Suite of tasks (default: mlagentbench)", parse=name, metavar="NAME"),
     Option(
         "task",
         "Only this task, by exact name or glob such as 'house-*' (repeatable)",
         kind="list",
-        parse=_name,
+        parse=name,
         metavar="NAME",
         ini="args",
     ),
-    Option("repeats", "Trials of each agent, model and task (default: 8)", parse=_whole, metavar="N", ini="int"),
-    Option("max-steps", "Steps of one trial (default: 50)", parse=_whole, metavar="N", ini="int"),
+    Option("repeats", "Trials of each agent, model and task (default: 8)", parse=whole, metavar="N", ini="int"),
+    Option("max-steps", "Steps of one trial (default: 50)", parse=whole, metavar="N", ini="int"),
     Option(
         "max-time", "Wall time of one trial, such as 5h, 90m or 30s (default: 5h)", parse=parse_duration, metavar="TIME"
     ),
-    Option("max-tokens", "Prompt plus completion tokens of one trial", parse=_whole, metavar="N", ini="int"),
-    Option("max-cost", "Dollars of one trial", parse=_positive, metavar="USD", ini="float"),
+    Option("max-tokens", "Prompt plus completion tokens of one trial", parse=whole, metavar="N", ini="int"),
+    Option("max-cost", "Dollars of one trial", parse=positive, metavar="USD", ini="float"),
     Option(
         "sandbox",
         "Where agent code executes: auto, bubblewrap, docker or local; auto takes the first of bubblewrap and docker "
         "that works, local isolates nothing (default: auto)",
-        parse=_name,
+        parse=name,
         metavar="NAME",
     ),
-    Option("docker-image", "Image of the docker sandbox", parse=_name, metavar="IMAGE"),
-    Option("network", "Let sandboxes reach the network", kind="switch", parse=_switch, ini="bool"),
-    Option("data", "Data variant: mini or full (default: mini)", parse=_one_of("mini", "full"), metavar="VARIANT"),
+    Option("docker-image", "Image of the docker sandbox", parse=name, metavar="IMAGE"),
+    Option("network", "Let sandboxes reach the network", kind="switch", parse=switch, ini="bool"),
+    Option("data", "Data variant: mini or full (default: mini)", parse=one_of("mini", "full"), metavar="VARIANT"),
     Option(
         "threshold",
         "Improvement over the baseline to pass, strictly, in place of each task's own; 0.1 is 10 %%",
-        parse=_number,
+        parse=number,
         metavar="X",
         ini="float",
     ),
@@ -226,20 +159,20 @@ TABLE: tuple[Option, ...] = (
         "gate",
         "What fails: each trial that does not beat its baseline (trial), only the verdicts (aggregate), nothing that "
         "an agent does (none) (default: trial; aggregate with --mlab-fail-under)",
-        parse=_one_of("trial", "aggregate", "none"),
+        parse=one_of("trial", "aggregate", "none"),
         metavar="GATE",
     ),
     Option(
         "fail-under",
         "Success rate to reach, such as 0.5 or 50%%; implies --mlab-gate=aggregate",
-        parse=_rate,
+        parse=rate,
         metavar="RATE",
     ),
     Option(
         "strict",
         "A missing key, data set, package, GPU or sandbox is an error in place of a skip",
         kind="switch",
-        parse=_switch,
+        parse=switch,
         ini="bool",
     ),
     Option("run-dir", "Folder of this run (default: reports/<run id>)", parse=Path, metavar="DIR"),
@@ -248,7 +181,7 @@ TABLE: tuple[Option, ...] = (
         "Run only what is missing in a run (its folder, its id, or the newest one with the same settings) and report "
         "the rest from disk; write --mlab-resume=RUN",
         kind="optional",
-        parse=_name,
+        parse=name,
         metavar="RUN",
     ),
     Option(
@@ -258,21 +191,21 @@ TABLE: tuple[Option, ...] = (
         "accept-rules",
         "Accept the rules of a data source, by the name that the refusal gives (repeatable)",
         kind="list",
-        parse=_name,
+        parse=name,
         metavar="RULES",
         ini="args",
     ),
     Option(
         "snapshot-file-mb",
         "Larger files are kept in a trial's final snapshot only, in MiB (default: 200)",
-        parse=_whole,
+        parse=whole,
         metavar="N",
         ini="int",
     ),
     Option(
         "run-disk-mb",
         "MiB that a run's snapshots may take; past it only final ones are stored (default: 50000)",
-        parse=_whole,
+        parse=whole,
         metavar="N",
         ini="int",
     ),
@@ -286,7 +219,7 @@ TABLE: tuple[Option, ...] = (
         "junit-properties",
         "Properties in the JUnit file: all, suite or none; some strict readers refuse those of test cases "
         "(default: all)",
-        parse=_one_of("all", "suite", "none"),
+        parse=one_of("all", "suite", "none"),
         metavar="WHICH",
     ),
 )

@@ -1,0 +1,79 @@
+"""Readers of option values: each turns a text into a value or raises ValueError with what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from pytest_mlab.core.names import nearest_first
+
+_TRUE, _FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
+
+
+def whole(text: str) -> int:
+    """A whole number from 1."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise ValueError("give a whole number from 1")
+    return value
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise ValueError("give a number above 0")
+    return value
+
+
+def number(text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError("give a number such as 0.1")
+    return value
+
+
+def rate(text: str) -> float:
+    """A share: ``0.5`` or ``50%``."""
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ValueError("give a share between 0 and 1, or 0% to 100%")
+    return value
+
+
+def switch(text: str) -> bool:
+    """True or false, as ini files write them."""
+    if text.lower() not in _TRUE | _FALSE:
+        raise ValueError("give true or false")
+    return text.lower() in _TRUE
+
+
+def name(text: str) -> str:
+    """Any text that is not blank."""
+    if not text.strip():
+        raise ValueError("give a name")
+    return text.strip()
+
+
+def one_of(*allowed: str) -> Callable[[str], str]:
+    """A reader that takes one of ``allowed``."""
+
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(f"allowed: {', '.join(nearest_first(text, allowed))}")
+        return text
+
+    return parse
