@@ -31,12 +31,14 @@ _MARKERS = (
 
 @dataclass(frozen=True)
 class Run:
-    """A run as the process that collects sees it. ``suite_file`` is a built-in test file that stands in for paths."""
+    """A run as the process that collects sees it. ``suite_file`` is a built-in test file that stands in for paths;
+    ``passed_over`` says why a better sandbox was not taken."""
 
     plan: Plan
     brief: Brief
     suite: str
     suite_file: Path | None = None
+    passed_over: str = ""
 
 
 def register_markers(config: pytest.Config, modalities: Sequence[str] = ()) -> None:
@@ -159,9 +161,13 @@ def header(run: Run) -> list[str]:
     tasks = len({trial.task for trial in plan.trials})
     repeats = max((trial.repeat for trial in plan.trials), default=0)
     limits = f"{settings.budget.max_steps} steps, {format_duration(settings.budget.max_seconds)}"
+    from pytest_mlab.reporting.text import wrapped
+
+    why = f"mlab: sandbox {settings.sandbox}, since {run.passed_over}" if run.passed_over else ""
     return [
         f"mlab: {', '.join(subjects)}; {tasks} tasks x {repeats} repeats = {len(plan.trials)} trials",
         f"mlab: {limits} a trial; data {settings.data}; sandbox {settings.sandbox}; run {plan.run_id}",
+        *wrapped(why, 80, rest="  "),
     ]
 
 

@@ -6,11 +6,14 @@ without xdist and can never hold a trial up.
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import IO, Any
 
 from pytest_mlab.core.durations import format_duration
 from pytest_mlab.core.trial import Outcome, TrialId
@@ -104,3 +107,25 @@ class Heartbeat:
     def _beat(self) -> None:
         while not self._stop.wait(self._interval):
             self._write(self._progress.lines(time.monotonic() - self._begin))
+
+
+def terminal_writer(reporter: Any, *, shared: bool) -> Callable[[list[str]], None]:
+    """A function that writes lines to the terminal; ``shared``: tests run in this process and capture its output."""
+    stream: IO[str] | None = None
+    if shared:
+        try:
+            # before a test redirects file descriptor 1
+            stream = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", errors="replace")
+        except (OSError, ValueError):
+            stream = None  # no real file: pytest in a test of its own
+
+    def write(lines: list[str]) -> None:
+        if stream is not None:
+            stream.write("\n" + "\n".join(lines) + "\n")
+            stream.flush()
+            return
+        reporter.ensure_newline()
+        for line in lines:
+            reporter.write_line(line)
+
+    return write

@@ -33,7 +33,8 @@ class Planned:
     """A plan with all that its controller needs.
 
     ``tasks`` by name; ``blocked`` says by trial name what is missing and the command that mends it; ``path`` is the
-    run directory, which exists only for a ``resumed`` run.
+    run directory, which exists only for a ``resumed`` run; ``passed_over`` says why ``auto`` did not take a
+    sandbox that it would have preferred.
     """
 
     plan: Plan
@@ -41,6 +42,7 @@ class Planned:
     blocked: Mapping[str, str]
     path: Path
     resumed: bool = False
+    passed_over: str = ""
 
 
 def make_plan(options: MlabOptions, rootdir: Path) -> Planned:
@@ -61,12 +63,12 @@ def fresh_plan(options: MlabOptions, rootdir: Path) -> Planned:
     agents = _agents(options, rootdir)
     _check_models(options, agents)
     tasks = _tasks(options, rootdir)
-    sandbox, sandbox_missing = requirements.resolve_sandbox(options, agents)
+    sandbox = requirements.resolve_sandbox(options, agents)
     settings = RunSettings(
         repeats=options.repeats,
         budget=options.budget,
         data=options.data,
-        sandbox=sandbox,
+        sandbox=sandbox.name,
         network=options.network,
         threshold=options.threshold,
         edit_model=options.edit_model or "",
@@ -87,8 +89,8 @@ def fresh_plan(options: MlabOptions, rootdir: Path) -> Planned:
     )
     by_name = {task.name: task for task in tasks}
     path = options.run_dir.absolute() if options.run_dir else rootdir / REPORTS / run_id
-    blocked = requirements.blocked(plan, by_name, sandbox_missing)
-    return Planned(plan, by_name, blocked, path)
+    blocked = requirements.blocked(plan, by_name, sandbox.missing)
+    return Planned(plan, by_name, blocked, path, passed_over=sandbox.passed_over)
 
 
 def new_run_id() -> str:

@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[OPTIONS] = options
     collect.register_markers(config)
     if options.active:
-        from pytest_mlab.session import want_junit
+        from pytest_mlab.junitfile import want_junit
 
         want_junit(config)
 

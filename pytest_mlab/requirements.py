@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -38,16 +39,26 @@ def check_models(names: Iterable[str], max_cost: float | None = None) -> None:
     Retry.from_environ(os.environ)
 
 
-def resolve_sandbox(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> tuple[str, str]:
-    """The sandbox's name, ``auto`` resolved, and what is missing for it ('' when it works)."""
+@dataclass(frozen=True)
+class SandboxChoice:
+    """The sandbox's name, ``auto`` resolved; what is ``missing`` for it ('' when it works); and why ``auto`` passed
+    over a better one ('' when it did not)."""
+
+    name: str
+    missing: str = ""
+    passed_over: str = ""
+
+
+def resolve_sandbox(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> SandboxChoice:
+    """Which sandbox a new run is to use."""
     from pytest_mlab.adapters.sandboxes import choose
 
     trusted = all(is_trusted(agent) for agent in agents)
     try:
-        sandbox = choose(options.sandbox, trusted_agents=trusted, docker_image=options.docker_image or "")
+        chosen = choose(options.sandbox, trusted_agents=trusted, docker_image=options.docker_image or "")
     except (RequirementMissing, SandboxError) as error:
-        return ("bubblewrap" if options.sandbox == "auto" else options.sandbox), str(error)
-    return sandbox.name, ""
+        return SandboxChoice("bubblewrap" if options.sandbox == "auto" else options.sandbox, missing=str(error))
+    return SandboxChoice(chosen.sandbox.name, passed_over=chosen.passed_over)
 
 
 def sandbox_missing(settings: RunSettings) -> str:

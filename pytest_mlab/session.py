@@ -12,8 +12,7 @@ import signal
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,7 +25,8 @@ from pytest_mlab.core.wire import trial_properties
 from pytest_mlab.distributed import Distribution, is_distributed, is_worker, refuse_modes
 from pytest_mlab.errors import MlabError
 from pytest_mlab.fixtures import WORKER, nearby
-from pytest_mlab.heartbeat import Heartbeat, Progress
+from pytest_mlab.heartbeat import Heartbeat, Progress, terminal_writer
+from pytest_mlab.junitfile import JUnitFile
 from pytest_mlab.options import MlabOptions
 from pytest_mlab.planning import Planned
 from pytest_mlab.reporting.figures import RunFigures, stored_results
@@ -41,8 +41,6 @@ from pytest_mlab.worker import SELECTION, Worker
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-JUNIT = "junit.xml"
-
 
 def start(session: pytest.Session, options: MlabOptions) -> None:
     """Begin a session with trials: called on every process once, before anything is collected."""
@@ -50,15 +48,15 @@ def start(session: pytest.Session, options: MlabOptions) -> None:
     gate = GatePolicy.resolve(options.gate, options.fail_under).mode
     if is_worker(config):
         brief = Brief.from_wire(config.workerinput["mlab"])  # type: ignore[attr-defined]  # xdist's
-        plan = RunDir.open(brief.run_dir).plan
+        plan, passed_over = RunDir.open(brief.run_dir).plan, ""
     else:
         controller = Controller(session, options)
         config.pluginmanager.register(controller, "mlab-controller")
-        brief, plan = controller.brief, controller.planned.plan
+        brief, plan, passed_over = controller.brief, controller.planned.plan, controller.planned.passed_over
         if is_distributed(config):
             config.pluginmanager.register(Distribution(controller), "mlab-distribution")
     collect.register_modalities(config, [task.modality for task in brief.tasks.values()])
-    run = Run(plan, brief, options.suite, collect.point_at_suite(config, options.suite))
+    run = Run(plan, brief, options.suite, collect.point_at_suite(config, options.suite), passed_over)
     config.stash[RUN] = run
     if not is_distributed(config):
         config.stash[WORKER] = worker = Worker(run, options, gate)
@@ -99,10 +97,10 @@ class Controller:
         self._selected = False
         self._fresh = not self.planned.resumed
         self._heartbeat: Heartbeat | None = None
-        self._own_junit = False
+        self._junit = JUnitFile(config)
         self._terminate = signal.getsignal(signal.SIGTERM)
         if self.run is not None:
-            self._place_junit(self.run.path)
+            self._junit.place(self.run.path)
             self._catch_terminate()
 
     @property
@@ -157,7 +155,7 @@ class Controller:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or is_quiet(self.config):
             return
-        write = _writer(reporter, shared=not is_distributed(self.config))
+        write = terminal_writer(reporter, shared=not is_distributed(self.config))
         self._heartbeat = Heartbeat(Progress(run, run.plan.trials), self.options.heartbeat, write)
         self._heartbeat.start()
 
@@ -265,8 +263,7 @@ class Controller:
         if self._heartbeat is not None:
             self._heartbeat.stop()
         if self.figures is not None and self.options.junit_properties != "none":
-            for name, value in suite_properties(self.figures):
-                self._junit_property(name, value)
+            self._junit.add_suite_properties(suite_properties(self.figures))
         try:
             return (yield)
         finally:
@@ -283,7 +280,7 @@ class Controller:
         self._wrote = write_reports(self.figures, nearby(run.path))
         if len(self.figures.missing) and (left := requirements.sweep(run.plan)):
             self._wrote.append(left)
-        self._copy_junit(run.path)
+        self._junit.copy(run.path)
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """The run's table, what is missing and where everything is."""
@@ -308,30 +305,6 @@ class Controller:
         if kept != failed:
             cache.set("cache/lastfailed", kept)
 
-    # --- JUnit -------------------------------------------------------------------------------------------------
-
-    def _junit(self) -> Any:
-        """pytest's JUnit writer, None when there is none."""
-        return next((p for p in self.config.pluginmanager.get_plugins() if hasattr(p, "add_global_property")), None)
-
-    def _junit_property(self, name: str, value: str) -> None:
-        if (junit := self._junit()) is not None:
-            junit.add_global_property(name, value)
-
-    def _place_junit(self, folder: Path) -> None:
-        """A JUnit file that nobody asked for elsewhere goes into the run directory."""
-        junit = self._junit()
-        if junit is not None and getattr(junit, "logfile", "") == os.devnull:
-            junit.logfile = str(folder / JUNIT)
-            self._own_junit = True
-
-    def _copy_junit(self, folder: Path) -> None:
-        """A JUnit file that was asked for elsewhere is copied into the run directory."""
-        junit = self._junit()
-        file = Path(getattr(junit, "logfile", "")) if junit is not None and not self._own_junit else None
-        if file is not None and file.is_file():
-            shutil.copyfile(file, folder / JUNIT)
-
     def _catch_terminate(self) -> None:
         """SIGTERM (a cancelled CI job) ends the session like ctrl-C, with all reports."""
         try:
@@ -353,37 +326,9 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt(f"signal {signal.Signals(number).name}")
 
 
-def want_junit(config: pytest.Config) -> None:
-    """Have pytest write JUnit even when it was not asked to; :class:`Controller` says where, once it is known."""
-    if not is_worker(config) and not config.option.collectonly and getattr(config.option, "xmlpath", "") is None:
-        config.option.xmlpath = os.devnull
-
-
 def is_quiet(config: pytest.Config) -> bool:
     """True when the user asked for little output."""
     return bool(config.get_verbosity() < -1)
 
 
-def _writer(reporter: Any, *, shared: bool) -> Any:
-    """A function that writes lines to the terminal; ``shared``: tests run in this process and capture its output."""
-    stream: IO[str] | None = None
-    if shared:
-        try:
-            # before a test redirects file descriptor 1
-            stream = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", errors="replace")
-        except (OSError, ValueError):
-            stream = None  # no real file: pytest in a test of its own
-
-    def write(lines: list[str]) -> None:
-        if stream is not None:
-            stream.write("\n" + "\n".join(lines) + "\n")
-            stream.flush()
-            return
-        reporter.ensure_newline()
-        for line in lines:
-            reporter.write_line(line)
-
-    return write
-
-
-__all__ = ["OPTIONS", "Controller", "start", "usage_errors", "want_junit"]
+__all__ = ["OPTIONS", "Controller", "start", "usage_errors"]

@@ -15,6 +15,7 @@ from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.durations import format_duration
 from pytest_mlab.options import add_flags, resolve
 from pytest_mlab.planning import Planned, make_plan
+from pytest_mlab.reporting.text import wrapped
 
 HELP = "what a run would do: trials, worst-case hours and dollars, and what is missing for it"
 
@@ -139,6 +140,8 @@ def text(planned: Planned, facts: Estimate, workers: int, done: int) -> str:
         f"at worst {format_duration(math.ceil(facts.seconds))} with {workers} worker{'' if workers == 1 else 's'}, "
         + ("price unknown: bound the run by --mlab-max-tokens" if facts.cost is None else f"${facts.cost:,.2f}"),
     ]
+    if planned.passed_over:
+        lines += wrapped(f"sandbox {settings.sandbox}, since {planned.passed_over}", 80, rest="  ")
     if planned.blocked:
         lines.append("missing:")
         for reason, n in Counter(planned.blocked.values()).most_common():

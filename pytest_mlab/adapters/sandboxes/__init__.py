@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pytest_mlab.errors import ConfigError, RequirementMissing
 
@@ -50,7 +50,14 @@ def make(name: str, *, docker_image: str = "", hidden: Sequence[Path] = ()) -> S
     raise ConfigError(f"no sandbox is called {name!r}{hint} There are: auto, {', '.join(names())}")
 
 
-def choose(name: str, *, trusted_agents: bool, docker_image: str = "", hidden: Sequence[Path] = ()) -> Sandbox:
+class Choice(NamedTuple):
+    """A backend that works here. ``passed_over`` says why ``auto`` did not take an earlier one, '' otherwise."""
+
+    sandbox: Sandbox
+    passed_over: str = ""
+
+
+def choose(name: str, *, trusted_agents: bool, docker_image: str = "", hidden: Sequence[Path] = ()) -> Choice:
     """The backend for a run: ``auto`` is the first of bubblewrap and docker that passes its self-test, or ``local``
     when all agents of the run are trusted (the built-in scripted ones).
 
@@ -61,16 +68,16 @@ def choose(name: str, *, trusted_agents: bool, docker_image: str = "", hidden: S
         reason = sandbox.check()
         if reason:
             raise RequirementMissing(f"the sandbox {name} does not work here: {reason}", mend=_mend(name))
-        return sandbox
-    reasons = []
+        return Choice(sandbox)
+    reasons: list[str] = []
     for candidate in ("bubblewrap", "docker"):
         sandbox = make(candidate, docker_image=docker_image, hidden=hidden)
         reason = sandbox.check()
         if not reason:
-            return sandbox
+            return Choice(sandbox, "; ".join(reasons))
         reasons.append(f"{candidate}: {reason}")
     if trusted_agents:
-        return make("local", hidden=hidden)
+        return Choice(make("local", hidden=hidden), "; ".join(reasons))
     raise RequirementMissing(
         "no sandbox works here (" + "; ".join(reasons) + "), and without one an agent's code could read and change "
         "this machine (--mlab-sandbox=local accepts that)",

@@ -35,14 +35,17 @@ def test_an_unknown_name_lists_what_exists() -> None:
 
 def test_auto_takes_the_first_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, bubblewrap="", docker="")
-    assert sandboxes.choose("auto", trusted_agents=True).name == "bubblewrap"
+    assert sandboxes.choose("auto", trusted_agents=True).sandbox.name == "bubblewrap"
     answer(monkeypatch, bubblewrap="not installed", docker="")
-    assert sandboxes.choose("auto", trusted_agents=True).name == "docker"
+    assert sandboxes.choose("auto", trusted_agents=True).sandbox.name == "docker"
+    assert sandboxes.choose("auto", trusted_agents=True).passed_over == "bubblewrap: not installed"
 
 
 def test_auto_without_isolation_only_for_trusted_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, bubblewrap="not installed", docker="no engine")
-    assert sandboxes.choose("auto", trusted_agents=True).name == "local"
+    chosen = sandboxes.choose("auto", trusted_agents=True)
+    assert chosen.sandbox.name == "local"
+    assert chosen.passed_over == "bubblewrap: not installed; docker: no engine"
     with pytest.raises(RequirementMissing, match=r"not installed.*no engine") as caught:
         sandboxes.choose("auto", trusted_agents=False)
     assert caught.value.mend == "apt-get install bubblewrap"
@@ -52,7 +55,7 @@ def test_a_named_one_must_work(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, bubblewrap="not installed", docker="no engine")
     with pytest.raises(RequirementMissing, match="sandbox docker does not work here: no engine"):
         sandboxes.choose("docker", trusted_agents=True)
-    assert sandboxes.choose("local", trusted_agents=False).name == "local"
+    assert sandboxes.choose("local", trusted_agents=False).sandbox.name == "local"
 
 
 def test_others_by_entry_point(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
