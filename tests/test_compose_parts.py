@@ -13,7 +13,7 @@ import pytest
 
 from pytest_mlab.compose.agent_phase import before_it_began, describe, part_of
 from pytest_mlab.compose.packages import check_packages
-from pytest_mlab.compose.runner import last_words, remove_workspace
+from pytest_mlab.compose.runner import grace_of, last_words, remove_workspace
 from pytest_mlab.core.ports import Connection, Execution
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import EndedBy, Outcome
@@ -187,3 +187,8 @@ def test_workspace_with_locked_folders_is_removed(tmp_path: Path) -> None:
     remove_workspace(folder)
     assert not folder.exists()
     assert tmp_path.is_dir()
+
+
+@pytest.mark.parametrize(("budget", "grace"), [(1.0, 5.0), (300.0, 30.0), (5 * 3600.0, 60.0)])
+def test_a_small_budget_has_a_small_grace(budget: float, grace: float) -> None:
+    assert grace_of(budget) == grace

@@ -31,8 +31,9 @@ FINISH = "finish_phase:run_finish_phase"
 AGENT_LOG = "agent.log"
 FINISH_LOG = "finish.log"
 
-GRACE = 60.0
-"""Seconds that an agent may go on past its budget before its process is killed."""
+GRACE = (5.0, 60.0)
+"""Least and most seconds that an agent may go on past its budget before its process is killed."""
+_GRACE_SHARE = 0.1
 
 AROUND = 300.0
 """Seconds that its process has besides: to make the workspace, to open the sandbox, to freeze the workspace."""
@@ -48,7 +49,8 @@ _TIMED_IN_LINE = 32
 class TrialRunner:
     """Runs trials of the run in ``run_dir``, one at a time. A context manager.
 
-    ``grace`` is how long an agent may go on past its budget: then an alarm ends its process. When the process has
+    ``grace`` is how long an agent may go on past its budget (default: :func:`grace_of` it): then an alarm ends its
+    process. When the process has
     not ended ``around`` seconds after that, it is killed from here. ``clock`` gives monotonic seconds.
     """
 
@@ -56,7 +58,7 @@ class TrialRunner:
         self,
         run_dir: Path,
         *,
-        grace: float = GRACE,
+        grace: float | None = None,
         around: float = AROUND,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -108,8 +110,9 @@ class TrialRunner:
             return self._give_up(job, f"task {job.task.name}: {error}", started, Outcome.TASK_ERROR)
         remove_workspace(job.workspace)
         try:
-            seconds = job.budget.max_seconds + self._grace + self._around
-            said: dict[str, Any] = {"grace": self._grace}
+            grace = grace_of(job.budget.max_seconds) if self._grace is None else self._grace
+            seconds = job.budget.max_seconds + grace + self._around
+            said: dict[str, Any] = {"grace": grace}
             ending = self._phase(job, AGENT, AGENT_LOG, said, seconds)
             words = last_words(job.dir.path / AGENT_LOG)
             said = {"ending": asdict(ending), "last_words": words, "started_at": started}
@@ -166,6 +169,12 @@ class TrialRunner:
         )
         job.dir.write_result(result)
         return result
+
+
+def grace_of(max_seconds: float) -> float:
+    """Seconds past a budget of ``max_seconds``: a tenth of it, within :data:`GRACE`."""
+    least, most = GRACE
+    return min(most, max(least, _GRACE_SHARE * max_seconds))
 
 
 def _finish_seconds(job: Job) -> float:
