@@ -45,8 +45,9 @@ class Planned:
     passed_over: str = ""
 
 
-def make_plan(options: MlabOptions, rootdir: Path) -> Planned:
-    """The plan that ``options`` ask for, seen from ``rootdir``.
+def make_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Planned:
+    """The plan that ``options`` ask for, seen from ``rootdir``; without ``probe`` nobody asks whether keys, packages
+    and the like are there, which takes seconds and matters only to who wants to run it.
 
     Raises ConfigError for names and combinations that cannot be, SuiteError for a broken task, AgentLoadError for a
     broken agent, StoreError for a damaged run to resume.
@@ -55,10 +56,10 @@ def make_plan(options: MlabOptions, rootdir: Path) -> Planned:
         from pytest_mlab.resuming import resume_plan
 
         return resume_plan(options, rootdir)
-    return fresh_plan(options, rootdir)
+    return fresh_plan(options, rootdir, probe=probe)
 
 
-def fresh_plan(options: MlabOptions, rootdir: Path) -> Planned:
+def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Planned:
     """The plan of a new run."""
     agents = _agents(options, rootdir)
     _check_models(options, agents)
@@ -89,7 +90,7 @@ def fresh_plan(options: MlabOptions, rootdir: Path) -> Planned:
     )
     by_name = {task.name: task for task in tasks}
     path = options.run_dir.absolute() if options.run_dir else rootdir / REPORTS / run_id
-    blocked = requirements.blocked(plan, by_name, sandbox.missing)
+    blocked = requirements.blocked(plan, by_name, sandbox.missing) if probe else {}
     return Planned(plan, by_name, blocked, path, passed_over=sandbox.passed_over)
 
 

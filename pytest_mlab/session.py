@@ -83,7 +83,7 @@ class Controller:
         self.options = options
         self.policy = GatePolicy.resolve(options.gate, options.fail_under)
         with usage_errors():
-            self.planned: Planned = planning.make_plan(options, config.rootpath)
+            self.planned: Planned = planning.make_plan(options, config.rootpath, probe=not config.option.collectonly)
             self.run: RunDir | None = None
             if not config.option.collectonly:
                 self.run = planning.freeze(self.planned, options, config.rootpath)

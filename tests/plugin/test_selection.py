@@ -157,3 +157,12 @@ def test_the_header_says_what_is_going_to_run(project: Project) -> None:
     result.stdout.fnmatch_lines(
         ["mlab: baseline; 2 tasks x 3 repeats = 6 trials", "mlab: 50 steps, 1m a trial;*local*"]
     )
+
+
+def test_collecting_only_does_not_import_litellm(project: Project) -> None:
+    (project.path / "conftest.py").write_text(
+        "import sys\n\ndef pytest_unconfigure():\n    print('litellm:', 'litellm' in sys.modules)\n"
+    )
+    result = project.spawn("--mlab-model=openai/any", "--collect-only", "-q")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*[[]guess-research-openai-any-1[]]", "litellm: False"])

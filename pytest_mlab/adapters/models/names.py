@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 from pytest_mlab.adapters.models.library import litellm
 
@@ -20,7 +26,7 @@ def check_model_name(name: str) -> str:
     """'' when litellm knows which provider serves ``name``, else what is wrong, with the nearest matches."""
     if not name.strip() or name != name.strip():
         return f"model name {name!r} is empty or has blanks around it"
-    if provider_of(name):
+    if _is_listed(name) or provider_of(name):
         return ""
     provider, slash, rest = name.partition("/")
     if slash:
@@ -53,6 +59,26 @@ def missing_key(name: str) -> str | None:
     if provider == "gemini":
         return " or ".join(sorted(missing))
     return " and ".join(missing)
+
+
+def _is_listed(name: str) -> bool:
+    """True when litellm's own lists have the provider or the model, read without the seconds of its import. False
+    proves nothing: litellm knows more than it lists."""
+    provider, slash, _ = name.partition("/")
+    if slash:
+        return provider in _list("provider_endpoints_support_backup.json").get("providers", {})
+    return name in _list("model_prices_and_context_window_backup.json")
+
+
+@cache
+def _list(file: str) -> Mapping[str, Any]:
+    """A JSON file inside the installed litellm; empty when this version has none."""
+    spec = find_spec("litellm")
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    try:
+        return dict(json.loads(Path(places[0], file).read_bytes()))
+    except (IndexError, OSError, ValueError):
+        return {}
 
 
 def provider_of(name: str) -> str:

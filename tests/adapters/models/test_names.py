@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from pytest_mlab.adapters.models.names import check_model_name, missing_key
@@ -92,3 +95,14 @@ def test_a_cost_limit_needs_a_known_price() -> None:
     require_prices(["openai/my-model"], None)
     with pytest.raises(ConfigError, match=r"\$5 cannot be kept: the price of openai/my-model is unknown"):
         require_prices(["gpt-4-turbo", "openai/my-model"], 5.0)
+
+
+@pytest.mark.parametrize("name", ["gpt-4-turbo", "openai/my-model", "anthropic/claude-of-tomorrow"])
+def test_a_listed_name_is_checked_without_importing_litellm(name: str) -> None:
+    code = (
+        "import sys\n"
+        "from pytest_mlab.adapters.models.names import check_model_name\n"
+        f"print([check_model_name({name!r}), 'litellm' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['', False]"
