@@ -118,7 +118,7 @@ def test_outcome(session: Session, said: Said, agent: str) -> None:
     assert reason in result["reason"]
     assert result["ended_by"] == ENDED_BY.get(agent, result["ended_by"])
     text = said.part(f"test_beats_baseline[guess-{agent}-1]")
-    assert text.startswith(f"{outcome}: ")
+    assert text.startswith(f"{outcome}:")
     assert " ".join(reason.split()) in " ".join(text.split())
     assert "Traceback" not in text
     assert fits(text) == []
