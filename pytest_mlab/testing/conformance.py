@@ -329,7 +329,7 @@ class SandboxConformance:
 
     def test_memory_of_one_process(self, opened: Opener) -> None:
         connection = opened(memory_mb=200)
-        done = run(connection, "print('small'); blob = b'x' * (400 << 20); print('large')")
+        done = run(connection, "print('small'); blob = b'x' * (400 << 20); print('la' 'rge')")
         assert done.output.startswith(b"small\n")
         assert b"large" not in done.output
         assert done.killed_for == "memory" or b"MemoryError" in done.output
