@@ -46,6 +46,8 @@ def _files(content: TaskFile, folder: Path) -> Iterator[Problem]:
         yield Problem(("task", "starter_script"), f"there is no file env/{content.task.starter_script}")
     if (folder / "baseline").is_dir() and not (folder / "baseline" / "actions.toml").is_file():
         yield Problem((), "the task has a folder baseline/ without actions.toml")
+    if (folder / "trivial").is_dir() and not (folder / "trivial" / "actions.toml").is_file():
+        yield Problem((), "the task has a folder trivial/ without actions.toml")
 
 
 def _description(content: TaskFile, folder: Path) -> Iterator[Problem]:

@@ -18,10 +18,11 @@ from pytest_mlab.data.prepare import Prepared, prepare
 from pytest_mlab.measuring import measure_once
 from tests.tasks.conftest import load
 
-TASKS = ["cifar10", "house-price", "spaceship-titanic", "vectorization"]
+TASKS = ["cifar10", "feedback", "house-price", "spaceship-titanic", "vectorization"]
 CSV_TASKS = {
     # task: key column, one value column, a perfect score
     "cifar10": ("", "3", 1.0),
+    "feedback": ("text_id", "cohesion", 0.0),
     "house-price": ("Id", "SalePrice", 0.0),
     "spaceship-titanic": ("PassengerId", "Transported", 1.0),
 }
@@ -64,7 +65,7 @@ def test_data_are_the_same_every_time(name: str, prepared: PreparedBy, tmp_path:
 @pytest.mark.parametrize("name", CSV_TASKS)
 def test_answers_have_an_id_for_each_test_row_and_no_doubles(name: str, prepared: PreparedBy) -> None:
     ids = [row[0] for row in answers_of(name, prepared(name))[1:]]
-    assert len(ids) > 250
+    assert len(ids) >= 200
     assert len(set(ids)) == len(ids)
 
 
@@ -223,7 +224,7 @@ def test_baseline_and_reference_run(name: str, prepared: PreparedBy) -> None:
     baseline = task.variants["mini"].baseline
     assert baseline is not None
     score = measure_once(task, prepared(name), "baseline")
-    if baseline.std == 0:
+    if baseline.std == 0 and baseline.measured in ("starter", "filled-starter"):
         assert score == pytest.approx(baseline.mean, rel=0.05)
     if name != "cifar10":  # whose baseline varies so much that a run may well pass the threshold
         assert judge_score(task, "mini", score).outcome is Outcome.BELOW_THRESHOLD
