@@ -95,11 +95,12 @@ class Source:
     """Where raw data come from.
 
     ``kind`` is ``embedded`` (``ref``: path inside the task folder), ``generator`` (``ref``: empty),
-    ``kaggle`` (``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``) or ``http`` (``ref``: URL).
+    ``kaggle`` (``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``), ``http`` (``ref``: URL) or
+    ``huggingface`` (``ref``: ``datasets/<owner>/<name>@<commit>:<paths>`` or ``models/...``).
     ``consent`` is the address of rules that the user must have accepted, or empty.
     """
 
-    kind: Literal["embedded", "generator", "kaggle", "http"]
+    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface"]
     ref: str = ""
     sha256: str = ""
     size_mb: float = 0.0
