@@ -50,9 +50,11 @@ def kagglehub_has(cache: Path, slug: str, files: Mapping[str, str]) -> None:
     (cache / "competitions" / f"{slug}.complete").touch()
 
 
-def hub_cache_has(cache: Path, repository: str, revision: str, files: Mapping[str, bytes]) -> None:
-    """A data set's files in the cache of huggingface_hub, as it leaves them: links into a folder of contents."""
-    home = cache / f"datasets--{repository.replace('/', '--')}"
+def hub_cache_has(
+    cache: Path, repository: str, revision: str, files: Mapping[str, bytes], kind: str = "datasets"
+) -> None:
+    """A repository's files in the cache of huggingface_hub, as it leaves them: links into a folder of contents."""
+    home = cache / f"{kind}--{repository.replace('/', '--')}"
     (home / "blobs").mkdir(parents=True)
     (home / "refs").mkdir()
     (home / "refs" / "main").write_text(revision)

@@ -23,6 +23,7 @@ TASKS = [
     "cifar10",
     "feedback",
     "house-price",
+    "imdb",
     "spaceship-titanic",
     "vectorization",
 ]
@@ -32,8 +33,10 @@ CSV_TASKS = {
     "cifar10": ("", "3", 1.0),
     "feedback": ("text_id", "cohesion", 0.0),
     "house-price": ("Id", "SalePrice", 0.0),
+    "imdb": ("idx", "1", 1.0),
     "spaceship-titanic": ("PassengerId", "Transported", 1.0),
 }
+PROBABILITIES = {"cifar10": 10, "imdb": 2}  # tasks that ask for a column a class, and how many
 
 Table = list[list[str]]
 PreparedBy = Callable[[str], Prepared]
@@ -50,10 +53,13 @@ def perfect(name: str, prepared: Prepared) -> Table:
     header, *rows = answers_of(name, prepared)
     if name == "amp-parkinsons-disease-progression-prediction":
         return [header, *([id_, rating or "0"] for id_, rating in rows)]  # a rating that was never taken
-    if name != "cifar10":
+    if name not in PROBABILITIES:
         return [header, *rows]
-    columns = [str(label) for label in range(10)]
-    return [["", *columns], *([number, *(str(float(c == label)) for c in columns)] for number, label in rows)]
+    columns = [str(label) for label in range(PROBABILITIES[name])]
+    return [
+        [CSV_TASKS[name][0], *columns],
+        *([number, *(str(float(c == label)) for c in columns)] for number, label in rows),
+    ]
 
 
 def write(folder: Path, table: Table) -> Path:
