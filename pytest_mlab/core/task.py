@@ -95,12 +95,13 @@ class Source:
     """Where raw data come from.
 
     ``kind`` is ``embedded`` (``ref``: path inside the task folder), ``generator`` (``ref``: empty),
-    ``kaggle`` (``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``), ``http`` (``ref``: URL) or
-    ``huggingface`` (``ref``: ``datasets/<owner>/<name>@<commit>:<paths>`` or ``models/...``).
+    ``kaggle`` (``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``), ``http`` (``ref``: URL),
+    ``huggingface`` (``ref``: ``datasets/<owner>/<name>@<commit>:<paths>`` or ``models/...``) or ``coco-images``
+    (``ref``: path of a COCO file that a source before it brings).
     ``consent`` is the address of rules that the user must have accepted, or empty.
     """
 
-    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface"]
+    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images"]
     ref: str = ""
     sha256: str = ""
     size_mb: float = 0.0

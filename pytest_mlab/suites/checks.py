@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from statistics import fmean, stdev
 
 from pytest_mlab.suites.problems import Problem
@@ -115,7 +115,7 @@ def _variant(name: str, variant: VariantTable, content: TaskFile, folder: Path) 
 def _source(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
     if source.kind != "generator" and not source.licence.strip():
         yield "licence", f"a source of kind {source.kind} needs a licence"
-    if source.kind in ("kaggle", "http", "huggingface") and source.size_mb <= 0:
+    if source.kind in ("kaggle", "http", "huggingface", "coco-images") and source.size_mb <= 0:
         yield "size_mb", f"{source.size_mb} found: a source of kind {source.kind} needs its size"
     if source.kind == "generator" and source.ref:
         yield "ref", f'"{source.ref}" found, must be empty: data.py is the generator'
@@ -130,6 +130,8 @@ def _source(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
         yield from _kaggle(source)
     if source.kind == "huggingface":
         yield from _huggingface(source)
+    if source.kind == "coco-images":
+        yield from _coco_images(source)
 
 
 def _embedded(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
@@ -159,6 +161,14 @@ def _huggingface(source: SourceTable) -> Iterator[tuple[str, str]]:
         )
     elif source.sha256 and not re.fullmatch(r"[^,*?\[]+", found[1] or ""):
         yield "sha256", "only a source of kind huggingface that names one file has a sha256"
+
+
+def _coco_images(source: SourceTable) -> Iterator[tuple[str, str]]:
+    path = PurePosixPath(source.ref)
+    if path.suffix != ".json" or path.is_absolute() or ".." in path.parts:
+        yield "ref", f'"{source.ref}" found, must be the path of a COCO file (.json) that a source before it brings'
+    if source.sha256:
+        yield "sha256", "a source of kind coco-images has none: it is many files"
 
 
 def _measured(measured: MeasuredTable, metric: MetricTable) -> Iterator[tuple[str, str]]:

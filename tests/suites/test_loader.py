@@ -313,6 +313,30 @@ def test_other_huggingface_references_are_refused(tmp_path: Path, ref: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("train.json", "annotations/train.json", ""),
+        ("train.json", "../train.json", "must be the path of a COCO file (.json) that a source before it brings"),
+        ("train.json", "train.csv", "must be the path of a COCO file (.json) that a source before it brings"),
+        ("size_mb = 1.0", "size_mb = 0.0", "a source of kind coco-images needs its size"),
+        ('sha256 = ""', f'sha256 = "{"1" * 64}"', "a source of kind coco-images has none: it is many files"),
+    ],
+)
+def test_sources_of_images_name_a_list(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    folder = toy_task(tmp_path)
+    source = (
+        '[[data.full.source]]\nkind = "coco-images"\nref = "train.json"\nsha256 = ""\nsize_mb = 1.0\nlicence = "CC0"\n'
+    )
+    assert old in source
+    with (folder / "task.toml").open("a") as file:
+        file.write("\n" + source.replace(old, new))
+    if not expected:
+        assert load_task(folder, "lab").variants["full"].sources[-1].kind == "coco-images"
+    else:
+        assert expected in message(folder)
+
+
+@pytest.mark.parametrize(
     ("paths", "right"), [(":a.csv", True), (":a.csv,b.csv", False), (":*.csv", False), ("", False)]
 )
 def test_only_one_file_has_a_sha256(tmp_path: Path, paths: str, right: bool) -> None:
