@@ -24,6 +24,7 @@ TASKS = [
     "feedback",
     "house-price",
     "imdb",
+    "ogbn-arxiv",
     "spaceship-titanic",
     "vectorization",
 ]
@@ -34,6 +35,7 @@ CSV_TASKS = {
     "feedback": ("text_id", "cohesion", 0.0),
     "house-price": ("Id", "SalePrice", 0.0),
     "imdb": ("idx", "1", 1.0),
+    "ogbn-arxiv": ("node", "label", 1.0),
     "spaceship-titanic": ("PassengerId", "Transported", 1.0),
 }
 PROBABILITIES = {"cifar10": 10, "imdb": 2}  # tasks that ask for a column a class, and how many
