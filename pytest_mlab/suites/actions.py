@@ -38,6 +38,13 @@ def trivial_name(task: Task) -> str:
     return str(scripted_actions(task, "trivial")[-1].args.get("final_answer", "")) or "trivial predictor"
 
 
+def recorded_script(task: Task, variant: str) -> Literal["baseline", "trivial"]:
+    """What has to be run to score the recorded baseline again: the starter, or the trivial predictor that beat it."""
+    baseline = task.variants[variant].baseline
+    trivial = trivial_name(task)
+    return "trivial" if trivial and baseline is not None and baseline.measured == trivial else "baseline"
+
+
 def read_actions(folder: Path) -> list[Action]:
     """The content of ``folder/actions.toml``. Raises SuiteError with file, line and key."""
     file = folder / ACTIONS_FILE

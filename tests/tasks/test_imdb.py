@@ -169,8 +169,8 @@ def test_full_hides_the_labels_shuffles_and_brings_the_model(full_task: Task, tm
         assert all(row[1] == f'{name} "{n}"<br /><br />good, or bad?' for row, n in zip(rows, numbers, strict=True))
         assert [int(row[2]) for row in rows] == [int(n >= 20) for n in numbers]
         assert sorted(numbers) == list(range(40)) != numbers
-    assert {path.name for path in (full.public / MODEL).iterdir()} == set(MODEL_FILES)
-    assert (full.public / MODEL / "config.json").read_text() == "config.json\n"
+    assert {path.name for path in (full.public / "imdb" / MODEL).iterdir()} == set(MODEL_FILES)
+    assert (full.public / "imdb" / MODEL / "config.json").read_text() == "config.json\n"
 
 
 def test_full_pins_revisions_and_checksums() -> None:

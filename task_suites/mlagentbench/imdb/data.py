@@ -23,13 +23,13 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
         train, test = generate(random.Random(0))
     else:
         train, test = (parquet(raw / "plain_text" / f"{name}-00000-of-00001.parquet") for name in ("train", "test"))
-        (public / MODEL).mkdir()
+        (public / "imdb" / MODEL).mkdir(parents=True)
         for name in MODEL_FILES:
-            shutil.copyfile(raw / name, public / MODEL / name)
+            shutil.copyfile(raw / name, public / "imdb" / MODEL / name)
     # Both files of the data set have all negative reviews first.
     random.Random(1).shuffle(train)
     random.Random(2).shuffle(test)
-    (public / "imdb").mkdir()
+    (public / "imdb").mkdir(exist_ok=True)
     write(public / "imdb" / "train.csv", ["idx", "text", "label"], train, lambda text, label: [text, label])
     write(public / "imdb" / "test.csv", ["idx", "text"], test, lambda text, label: [text])
     write(answers / "answers.csv", ["idx", "label"], test, lambda text, label: [label])
