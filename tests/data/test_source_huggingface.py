@@ -73,9 +73,12 @@ def contents(tmp_path: Path, task: Task) -> dict[str, bytes]:
     return {name: (ready.public / name).read_bytes() for name in ready.files}
 
 
-def test_files_named_one_by_one_come_from_the_cache_without_the_network(tmp_path: Path, hub_cache: Path) -> None:
+def test_files_named_one_by_one_come_from_the_cache_without_the_network(
+    tmp_path: Path, hub_cache: Path, server: FileServer
+) -> None:
     hub_cache_has(hub_cache, REPOSITORY, REVISION, FILES)
     assert contents(tmp_path, full_task(tmp_path, f"{TEST},{TRAIN}")) == {name: FILES[name] for name in (TEST, TRAIN)}
+    assert server.ranges == []
 
 
 @pytest.mark.parametrize(

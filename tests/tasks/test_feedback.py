@@ -156,7 +156,7 @@ def test_full_cuts_kaggles_training_file_in_a_random_order_at_four_fifths(
     assert (train[0], test[0], answers[0]) == (COLUMNS, COLUMNS[:2], ["text_id", *GRADES])
     assert (len(train), len(test), len(answers)) == (81, 21, 21)
     assert sorted(row[0] for row in train[1:] + test[1:]) == [f"{n:012X}" for n in range(100)]
-    assert [row[0] for row in test] != sorted(row[0] for row in test)
+    assert [row[0] for row in test[1:]] != sorted(row[0] for row in test[1:])
     for row in train[1:] + test[1:]:
         assert row[1] == f'Dear "friend",\r\nessay {int(row[0], 16)}.'
     for row in train[1:] + answers[1:]:
