@@ -125,7 +125,8 @@ class Task:
 
     ``folder`` holds task.toml, description.md, env/, data.py, evaluator.py, reference/ and maybe baseline/.
     ``digest`` is the sha256 over all of the task folder's files: it changes when anything does.
-    ``description`` is the text that the agent is told.
+    ``description`` is the text that the agent is told. ``shared`` are globs of answer files that the agent has as well,
+    by the task's own word: no answers, but what the evaluator needs in its original form.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Task:
     threshold: Threshold = field(default_factory=Threshold)
     resources: Resources = field(default_factory=Resources)
     read_only: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
     budget: BudgetOverride = field(default_factory=BudgetOverride)
     timed: bool = False

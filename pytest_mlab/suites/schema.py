@@ -144,6 +144,7 @@ class TaskFile(Table):
     """The whole of task.toml."""
 
     read_only: list[RelativePath] = []
+    shared: list[RelativePath] = []
     requirements: list[Text] = []
     task: TaskTable
     metric: MetricTable
