@@ -22,7 +22,7 @@ class ReproducedBaseline:
     at least three runs decides (a sound task fails one time in two hundred)."""
 
     name = "baseline"
-    about = "the starter's score, or the trivial predictor's, lies within the spread that was recorded"
+    about = "the baseline's score lies within the spread that was recorded"
 
     def run(self, bench: Bench) -> Finding:
         """Run the baseline as often as was asked for, and compare."""

@@ -175,9 +175,10 @@ class Bench:
         return self._runs("baseline", self._baselines, count)
 
     def recorded(self, count: int) -> Sequence[Run]:
-        """The same of what the recorded baseline was measured with: the starter, or a trivial predictor that beat it."""
-        script = recorded_script(self.task, self.settings.variant)
-        return self._runs(script, self._baselines if script == "baseline" else self._trivials, count)
+        """The same of what the recorded baseline was measured with: starter, or a trivial predictor that beat it."""
+        if recorded_script(self.task, self.settings.variant) == "baseline":
+            return self.baselines(count)
+        return self._runs("trivial", self._trivials, count)
 
     @cached_property
     def reference(self) -> Run:

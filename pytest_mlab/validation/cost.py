@@ -13,7 +13,7 @@ class Cost:
     """Seconds of wall time; memory is the resident set of the largest process."""
 
     name = "cost"
-    about = "starter, reference, evaluator stay within declared memory and time"
+    about = "starter, reference, evaluator keep to declared memory and time"
 
     def run(self, bench: Bench) -> Finding:
         """Look at the runs of the other checks."""

@@ -29,7 +29,7 @@ class Degenerate:
         found: dict[str, float | str] = {}
         faults = []
         for name, folder in _submissions(bench):
-            verdict = _judge(bench, folder, needed)
+            verdict = judged(bench, folder, needed)
             found[name] = verdict.word if verdict.score is None else verdict.score
             if verdict.word in ("task_error", "infra_error"):
                 faults.append(f"{name}: {verdict.word}: {verdict.reason}")
@@ -47,7 +47,7 @@ class Degenerate:
         return ok(f"{len(found)} tried, {told}{kind}", **facts)
 
 
-def _judge(bench: Bench, folder: Path, needed: float) -> Verdict:
+def judged(bench: Bench, folder: Path, needed: float) -> Verdict:
     """The verdict; a time that looks like success is taken twice more, and the median counts."""
     verdicts = [bench.evaluate(folder)]
     direction = bench.task.metric.direction

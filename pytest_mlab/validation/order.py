@@ -14,7 +14,7 @@ class Order:
     """The reference's submission with its rows from last to first."""
 
     name = "order"
-    about = "the order of a submission's rows does not matter, or is refused"
+    about = "rows of a submission count by id, or another order is refused"
 
     def run(self, bench: Bench) -> Finding:
         """Score it in both orders."""

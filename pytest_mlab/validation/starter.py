@@ -10,7 +10,7 @@ class Starter:
     """The first run of the baseline."""
 
     name = "starter"
-    about = "the starter code runs in the sandbox and its submission is scored"
+    about = "the starter code runs in the sandbox and is scored"
 
     def run(self, bench: Bench) -> Finding:
         """Run it once."""

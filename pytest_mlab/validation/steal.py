@@ -11,7 +11,7 @@ class Thief:
     """Searches files, environments, command lines, descriptors, sockets and the network."""
 
     name = "thief"
-    about = "an agent that searches the sandbox for hidden files finds none"
+    about = "an agent that looks for hidden files in the sandbox finds none"
 
     def run(self, bench: Bench) -> Finding:
         """Let the thief search."""

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.core.task import Baseline, Resources
+from pytest_mlab.runtime.evaluate import Verdict
 from pytest_mlab.suites.loader import load_task
 from pytest_mlab.validation.base import Unavailable
 from pytest_mlab.validation.baseline import expected
 from pytest_mlab.validation.bench import Bench, Run
 from pytest_mlab.validation.cost import Cost
+from pytest_mlab.validation.degenerate import judged
 from tests.suites.folders import edit
 from tests.support.toy_suite import TRAIN
 from tests.validation.tasks import GUESS, STRICT, bench, finding, settings, sound_task, subject, the
@@ -130,6 +132,22 @@ def test_a_baseline_that_is_not_what_was_recorded(task: Path) -> None:
     )
 
 
+def test_a_baseline_that_a_trivial_predictor_set_is_reproduced_by_it(task: Path) -> None:
+    """The starter says no and scores 0.4; what is recorded is what saying yes scores."""
+    (task / "env" / "train.py").write_text(TRAIN)
+    (task / "trivial").mkdir()
+    (task / "trivial" / "train.py").write_text(GUESS)
+    script = '[[action]]\nname = "Write File"\ncontent_file = "train.py"\nargs = {file_name = "train.py"}\n'
+    run = '[[action]]\nname = "Execute Script"\nargs = {script_name = "train.py"}\n'
+    end = '[[action]]\nname = "Final Answer"\nargs = {final_answer = "always yes"}\n'
+    (task / "trivial" / "actions.toml").write_text(script + run + end)
+    assert finding("baseline", task).status == "fail"
+    edit(task / "task.toml", 'measured = "starter"', 'measured = "always yes"')
+    found = finding("baseline", task)
+    assert (found.status, found.facts["scores"]) == ("ok", [0.6])
+    assert finding("starter", task).status == "ok"
+
+
 class ScoredBench(Bench):
     """A bench whose baseline gave these scores."""
 
@@ -226,6 +244,21 @@ def test_shuffled_values_that_succeed(task: Path) -> None:
     )
     found = finding("degenerate", task)
     assert (found.status, found.reason) == ("fail", "shuffled values scores 1, which is success (needed 0.66)")
+
+
+def test_a_time_that_looks_like_success_is_taken_again(task: Path) -> None:
+    """On a busy machine the same code may seem to be a fifth faster once; the median of three counts."""
+    edit(task / "task.toml", "timed = false", "timed = true")
+    scores = iter([0.9, 0.5, 0.6, 0.7])
+
+    class Noisy(Bench):
+        def evaluate(self, submission: Path, answers: Path | None = None, *, timeout: float = 60.0) -> Verdict:
+            return Verdict("scored", next(scores))
+
+    with Noisy(subject(task), settings(task)) as made:
+        assert judged(made, task, 0.66).score == 0.6
+        assert judged(made, task, 0.8).score == 0.7
+        assert next(scores, None) is None
 
 
 def test_the_evaluator_is_deterministic(task: Path) -> None:
