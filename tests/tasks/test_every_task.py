@@ -216,7 +216,7 @@ def test_a_bad_submission(name: str, kind: str, prepared: PreparedBy, verdict: V
 def test_broken_answers_are_the_tasks_fault(name: str, tmp_path: Path) -> None:
     from pytest_mlab.evaluation.main import judge
 
-    shutil.copy(load(name).folder / "env" / "train.py", tmp_path)
+    shutil.copy(load(name).folder / "env" / load(name).starter_script, tmp_path)
     (tmp_path / "answers").mkdir()
     found = judge(load(name).folder / "evaluator.py", tmp_path, tmp_path / "answers")
     assert found["verdict"] == "task_error"
