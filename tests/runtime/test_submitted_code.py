@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pytest_mlab.adapters.sandboxes import make
 from pytest_mlab.core.ports import Sandbox
 from pytest_mlab.runtime.evaluate import Verdict, evaluate
 from pytest_mlab.suites.loader import load_task
+from tests.support.docker_engine import docker_image
 from tests.support.toy_suite import write_toy_task
 
 pytest.importorskip("numpy")
@@ -114,6 +116,16 @@ def isolated() -> Sandbox:
     return sandbox
 
 
+@pytest.fixture(params=["local", "bubblewrap", "docker"])
+def any_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    with contextlib.ExitStack() as stack:
+        image = stack.enter_context(docker_image()) if request.param == "docker" else ""
+        sandbox = make(request.param, docker_image=image)
+        if reason := sandbox.check():
+            pytest.skip(reason)
+        yield sandbox
+
+
 Judge = Callable[..., Verdict]
 
 
@@ -126,16 +138,17 @@ def judge(tmp_path: Path) -> Iterator[Judge]:
     answers.mkdir()
     (answers / "secret.txt").write_text(SECRET)
     (answers / "secret.txt").chmod(0o444)
-    folder = write_toy_task(tmp_path / "task" / "guess", evaluator=EVALUATOR)
+    folder = write_toy_task(tmp_path / "task" / "guess")
     toml = (folder / "task.toml").read_text()
     (folder / "task.toml").write_text(
         toml.replace(
             'kind = "csv"\npath = "submission.csv"\ncolumns = ["id", "label"]', 'kind = "script"\npath = "s.py"'
         )
     )
-    task = load_task(folder, "toy")
 
-    def run(sandbox: Sandbox, code: str) -> Verdict:
+    def run(sandbox: Sandbox, code: str, evaluator: str = EVALUATOR) -> Verdict:
+        (folder / "evaluator.py").write_text(evaluator)
+        task = load_task(folder, "toy")
         (tmp_path / "submission" / "solution.py").write_text(code)
         return evaluate(
             task,
@@ -155,6 +168,28 @@ def test_the_evaluator_reads_the_answers(isolated: Sandbox, judge: Judge) -> Non
     verdict = judge(isolated, HONEST)
     assert (verdict.word, verdict.score) == ("scored", 0.25), verdict.reason
     assert verdict.details == {"found": "[0. 1. 2.]", "known": len(SECRET)}
+
+
+WITHDRAWING = """
+from pytest_mlab.evaluation import withdraw_answers
+
+def evaluate(submission, answers):
+    assert (answers / "secret.txt").read_text()
+    assert (answers / "more" / "deep.txt").read_text()
+    withdraw_answers(answers)
+    return float(answers.exists())
+"""
+
+
+def test_withdrawn_answers_are_gone_in_every_sandbox(any_sandbox: Sandbox, judge: Judge, tmp_path: Path) -> None:
+    deep = tmp_path / "prepared" / "more" / "deep.txt"
+    deep.parent.mkdir()
+    deep.write_text("x")
+    deep.parent.chmod(0o555)
+    verdict = judge(any_sandbox, HONEST, WITHDRAWING)
+    assert (verdict.word, verdict.score) == ("scored", 0.0), verdict.reason
+    assert deep.read_text() == "x"
+    deep.parent.chmod(0o755)
 
 
 def test_a_thief_finds_no_answers(isolated: Sandbox, judge: Judge) -> None:
