@@ -90,10 +90,12 @@ def _hidden(bench: Bench) -> tuple[list[Answers], list[tuple[str, list[bytes]]]]
     secrets = [secret for secret in secrets_of(bench.task, bench.prepared) if secret.name.startswith("answers/")]
     for secret in secrets:
         name, content = secret.name.removeprefix("answers/"), _content(secret.path)
-        parsed = [table for inner, data in unpacked(name, content) for table in columns_in(inner, data)]
-        tables += [_answers(table, limits.bits) for table in parsed if table.length >= 2]
-        if not parsed and (few := pieces(content, limits.bits)):
-            opaque.append((name, few))
+        inside = list(unpacked(name, content))
+        for inner, data in inside[1:] or inside:  # what is packed looks like nothing that it holds
+            parsed = columns_in(inner, data)
+            tables += [_answers(table, limits.bits) for table in parsed if table.length >= 2]
+            if not parsed and (few := pieces(data, limits.bits)):
+                opaque.append((inner, few))
     step = max(1, len(opaque) // FILES)
     return tables, opaque[::step]
 

@@ -174,6 +174,15 @@ def test_files_without_columns(tmp_path: Path, shown: str, status: str) -> None:
         assert found.reason == "images.bin holds 16 of 16 pieces of answers/masks.bin"
 
 
+def test_packing_hides_nothing(tmp_path: Path) -> None:
+    data = OPAQUE.replace('(answers / "masks.bin").write_bytes(masks)', PACKED).replace("SHOWN", "b'head' + masks")
+    found = finding("leaks", sound_task(tmp_path / "guess", data=data))
+    assert (found.status, found.reason) == ("fail", "images.bin holds 16 of 16 pieces of answers/masks.bin")
+
+
+PACKED = "(answers / 'masks.bin.gz').write_bytes(__import__('gzip').compress(masks))"
+
+
 def test_files_that_are_shared_by_the_tasks_own_word(tmp_path: Path) -> None:
     """A model that the evaluator times in its original form."""
     task = sound_task(tmp_path / "guess", data=OPAQUE.replace("SHOWN", "masks"))
