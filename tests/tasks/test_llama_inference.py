@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
 import shutil
@@ -188,11 +189,18 @@ def test_every_round_is_new() -> None:
     assert len({(r.arrays[0].shape, r.settings["new_tokens"]) for r in rounds}) > 6
 
 
-def test_workspace_and_evaluator_have_the_same_weights(prepared: PreparedBy) -> None:
+def unpack(answers: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_bytes(gzip.decompress((answers / f"{name}.gz").read_bytes()))
+
+
+def test_workspace_and_evaluator_have_the_same_weights(prepared: PreparedBy, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
     data = prepared("llama-inference")
-    public, hidden = (load_file(place / "model" / "model.safetensors") for place in (data.public, data.answers))
+    unpack(data.answers, tmp_path)
+    public, hidden = (load_file(place / "model.safetensors") for place in (data.public / "model", tmp_path))
     assert public.keys() == hidden.keys()
     assert all(torch.equal(public[name], hidden[name]) for name in public)
 
@@ -214,8 +222,9 @@ def test_full_takes_a_published_model(
     (raw / "config.json").write_text(json.dumps(config))
 
     public, answers = full("llama-inference", raw)
-    for place in (public, answers):
-        model = llama.from_folder(place / "model")
+    unpack(answers, tmp_path / "model")
+    for place in (public / "model", tmp_path / "model"):
+        model = llama.from_folder(place)
         assert model.logits(torch.tensor([[1, 2, 3]])).shape == (1, 3, 3000)
         assert model.weights["model.norm.weight"].dtype == torch.float32
     assert (answers / "starter" / "inference.py").read_text() == STARTER

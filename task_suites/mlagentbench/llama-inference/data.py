@@ -3,6 +3,7 @@
 `mini` is a small model with random weights, always the same; `full` is a published one.
 """
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -23,6 +24,7 @@ CONFIG: dict[str, Any] = {
     "tie_word_embeddings": False,
     "max_position_embeddings": 512,
 }
+FILES = ("config.json", "model.safetensors")
 # Contexts and new tokens are drawn from these ranges (both ends included) for every round.
 TIMING = {
     "mini": {"rounds": 11, "batch": 2, "context": [64, 128], "new_tokens": [3, 6]},
@@ -31,27 +33,29 @@ TIMING = {
 
 
 def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
-    """model/ in ``public``; model/, starter/ and timing.json in ``answers``."""
+    """model/ in ``public``; the same packed, starter/ and timing.json in ``answers``."""
     (answers / "starter").mkdir()
     for name in ("inference.py", "llama.py"):
         shutil.copyfile(raw / name, answers / "starter" / name)
     (answers / "timing.json").write_text(json.dumps(TIMING[variant]) + "\n", encoding="utf-8")
+    folder = public / "model"
+    folder.mkdir()
     if variant == "mini":
-        config, (header, content) = CONFIG, random_weights()
+        (folder / "config.json").write_text(json.dumps(CONFIG, indent=1) + "\n", encoding="utf-8")
+        write(folder / "model.safetensors", *random_weights())
     else:
-        config = json.loads((raw / "config.json").read_text(encoding="utf-8"))
-        header, content = split((raw / "model.safetensors").read_bytes())
-    for place, role in ((public, "workspace"), (answers, "evaluator")):
-        (place / "model").mkdir()
-        text = json.dumps({**config, "copy_for": role}, indent=1) + "\n"  # no file is both public and an answer
-        (place / "model" / "config.json").write_text(text, encoding="utf-8")
-        write(place / "model" / "model.safetensors", {**header, "__metadata__": {"copy_for": role}}, content)
+        for name in FILES:
+            shutil.copyfile(raw / name, folder / name)
+    # Packed, because what lies open among the answers must not be found in the workspace, and the model may.
+    for name in FILES:
+        packed = gzip.compress((folder / name).read_bytes(), compresslevel=1, mtime=0)
+        (answers / f"{name}.gz").write_bytes(packed)
 
 
 def random_weights() -> tuple[dict[str, Any], bytes]:
     """Normal random weights under Hugging Face's names, scaled so that every layer counts."""
     rng = np.random.default_rng(7)
-    header: dict[str, Any] = {}
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     parts = []
     end = 0
     for name, shape in shapes().items():
@@ -85,15 +89,6 @@ def shapes() -> dict[str, tuple[int, ...]]:
             f"{name}mlp.down_proj.weight": (hidden, inner),
         }
     return {**found, "model.norm.weight": (hidden,), "lm_head.weight": (vocabulary, hidden)}
-
-
-def split(file: bytes) -> tuple[dict[str, Any], bytes]:
-    """Header and content of a safetensors file. Raises ValueError."""
-    length = int.from_bytes(file[:8], "little")
-    header = json.loads(file[8 : 8 + length])
-    if not isinstance(header, dict):
-        raise ValueError("model.safetensors has no header")
-    return header, file[8 + length :]
 
 
 def write(path: Path, header: dict[str, Any], content: bytes) -> None:

@@ -5,11 +5,14 @@ Tokens are checked against the original model in full precision, given what the 
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
 import secrets
+import shutil
 import statistics
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,15 +69,24 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     """Median of submission time / starter time; below 1 is faster."""
     timing = json.loads((answers_dir / "timing.json").read_text(encoding="utf-8"))
     read_file(submission_dir / "inference.py", max_mb=1)
-    model = load_module("llama", answers_dir / "starter").from_folder(answers_dir / "model")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("config.json", "model.safetensors"):
+            with gzip.open(answers_dir / f"{name}.gz") as packed, open(Path(folder) / name, "wb") as file:
+                shutil.copyfileobj(packed, file)
+        return compare(submission_dir, answers_dir / "starter", Path(folder), timing)
+
+
+def compare(submission: Path, starter: Path, model_folder: Path, timing: dict[str, Any]) -> float:
+    """Check and time with the model in ``model_folder``."""
+    model = load_module("llama", starter).from_folder(model_folder)
     rng = np.random.default_rng(secrets.randbits(128))
     vocabulary = model.config["vocab_size"]
-    loading = Round({"model": str(answers_dir / "model")}, [])
+    loading = Round({"model": str(model_folder)}, [])
     odd = [(1, 1, 1), (3, 7, 2), (1, 40, 3)]
     comparison = compare_speed(
         Path(__file__),
-        starter=answers_dir / "starter",
-        submission=submission_dir,
+        starter=starter,
+        submission=submission,
         checks=[loading, *(prompts(rng, vocabulary, *case) for case in odd)],
         rounds=[timed_round(rng, vocabulary, timing) for _ in range(timing["rounds"])],
         same=checker(model),
