@@ -27,6 +27,7 @@ from pytest_mlab.distributed import Distribution, is_distributed, is_worker, ref
 from pytest_mlab.errors import MlabError
 from pytest_mlab.fixtures import WORKER, nearby
 from pytest_mlab.heartbeat import Heartbeat, Progress
+from pytest_mlab.locate import suite_name
 from pytest_mlab.options import MlabOptions
 from pytest_mlab.planning import Planned
 from pytest_mlab.reporting.figures import RunFigures, stored_results
@@ -58,7 +59,8 @@ def start(session: pytest.Session, options: MlabOptions) -> None:
         if is_distributed(config):
             config.pluginmanager.register(Distribution(controller), "mlab-distribution")
     collect.register_modalities(config, [task.modality for task in brief.tasks.values()])
-    run = Run(plan, brief, options.suite, collect.point_at_suite(config, options.suite))
+    suite = suite_name(options.suite)
+    run = Run(plan, brief, suite, collect.point_at_suite(config, suite))
     config.stash[RUN] = run
     if not is_distributed(config):
         config.stash[WORKER] = worker = Worker(run, options, gate)

@@ -33,7 +33,10 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print a line a task, and write with ``--write``; 0, or an MlabError."""
     if args.runs < 1:
         raise ConfigError(f"--runs {args.runs}: at least 1 is needed")
-    for task in _chosen(args):
+    chosen = _chosen(args)
+    for task in chosen if args.write else ():
+        _refuse_foreign(task)
+    for task in chosen:
         result = _better(task, [_measure(task, args, what) for what in _whats(task, args.what)])
         if args.write:
             _write(task.folder / "task.toml", f"data.{args.data}.{args.what}", result)
@@ -43,10 +46,20 @@ def run(args: argparse.Namespace) -> int:
 def _chosen(args: argparse.Namespace) -> tuple[Task, ...]:
     from pytest_mlab.suites.catalog import Catalog
 
-    catalog = Catalog(args.rootdir)
+    catalog = Catalog(args.rootdir, args.cache_dir)
     if not args.tasks:
         return catalog.tasks(args.suite)
     return tuple(catalog.task(name, args.suite) for name in args.tasks)
+
+
+def _refuse_foreign(task: Task) -> None:
+    """Raise ConfigError for a task whose task.toml is made from a folder in MLAgentBench's format."""
+    for source in task.variants["mini"].sources:
+        if source.kind == "mlagentbench":
+            raise ConfigError(
+                f"--write: {task.name} is in MLAgentBench's format; leave --write out and write the scores into "
+                f"{Path(source.ref) / 'mlab.toml'} as baseline = [...]"
+            )
 
 
 def _whats(task: Task, what: What) -> tuple[What, ...]:

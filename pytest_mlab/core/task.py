@@ -96,12 +96,13 @@ class Source:
 
     ``kind`` is ``embedded`` (``ref``: path inside the task folder), ``generator`` (``ref``: empty),
     ``kaggle`` (``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``), ``http`` (``ref``: URL),
-    ``huggingface`` (``ref``: ``datasets/<owner>/<name>@<commit>:<paths>`` or ``models/...``) or ``coco-images``
-    (``ref``: path of a COCO file that a source before it brings).
+    ``huggingface`` (``ref``: ``datasets/<owner>/<name>@<commit>:<paths>`` or ``models/...``), ``coco-images``
+    (``ref``: path of a COCO file that a source before it brings) or ``mlagentbench`` (``ref``: a task's folder in that
+    format).
     ``consent`` is the address of rules that the user must have accepted, or empty.
     """
 
-    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images"]
+    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images", "mlagentbench"]
     ref: str = ""
     sha256: str = ""
     size_mb: float = 0.0

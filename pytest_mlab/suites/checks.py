@@ -113,7 +113,7 @@ def _variant(name: str, variant: VariantTable, content: TaskFile, folder: Path) 
 
 
 def _source(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
-    if source.kind != "generator" and not source.licence.strip():
+    if source.kind not in ("generator", "mlagentbench") and not source.licence.strip():
         yield "licence", f"a source of kind {source.kind} needs a licence"
     if source.kind in ("kaggle", "http", "huggingface", "coco-images") and source.size_mb <= 0:
         yield "size_mb", f"{source.size_mb} found: a source of kind {source.kind} needs its size"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.sources import coco_images, embedded, generator, http, huggingface, kaggle
+from pytest_mlab.data.sources import coco_images, embedded, generator, http, huggingface, kaggle, mlagentbench
 from pytest_mlab.data.sources.base import Fetch, Options
 
 _KINDS: dict[str, Fetch] = {
@@ -15,6 +15,7 @@ _KINDS: dict[str, Fetch] = {
     "http": http.fetch,
     "huggingface": huggingface.fetch,
     "kaggle": kaggle.fetch,
+    "mlagentbench": mlagentbench.fetch,
 }
 
 
