@@ -22,6 +22,7 @@ COMMANDS = {
     "plan": "pytest_mlab.commands.plan",
     "prepare": "pytest_mlab.commands.prepare",
     "measure": "pytest_mlab.commands.measure",
+    "validate": "pytest_mlab.commands.validate",
     "report": "pytest_mlab.commands.report",
     "show": "pytest_mlab.commands.show",
     "rescore": "pytest_mlab.commands.rescore",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ Kind = Literal["task_suites", "agents"]
 
 DEFAULT_SUITE = "mlagentbench"
 SUITES_GROUP = "pytest_mlab.suites"
+CACHE_VARIABLE = "MLAB_CACHE_DIR"
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -31,6 +33,25 @@ def builtin(kind: Kind) -> Path:
         f"this installation of pytest-mlab has no built-in {kind}: looked for {candidates[0]} and {candidates[1]}; "
         "install it again from a wheel or work in a source checkout"
     )
+
+
+def default_cache_dir() -> Path:
+    """The folder named by ``MLAB_CACHE_DIR``, or the platform's place for caches (XDG on Linux)."""
+    if named := os.environ.get(CACHE_VARIABLE):
+        return Path(named).expanduser().resolve()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("pytest-mlab", appauthor=False)
+
+
+def is_path(suite: str) -> bool:
+    """True when ``suite`` says where a suite is, and not what it is called."""
+    return os.sep in suite or suite.startswith((".", "~"))
+
+
+def suite_name(suite: str) -> str:
+    """What a suite is called in reports and node ids: its name, or the last part of its path."""
+    return Path(suite).expanduser().resolve().name if is_path(suite) else suite
 
 
 def search_path(rootdir: Path, kind: Kind) -> tuple[Path, ...]:

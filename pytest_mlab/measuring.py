@@ -1,4 +1,4 @@
-"""Run a task's baseline or reference once, outside any trial, and score it: what ``mlab measure`` repeats.
+"""Run one of a task's own scripts once, outside any trial, and score it: what ``mlab measure`` repeats.
 
 Under the same limits and with the same evaluation as a trial's, but in the sandbox ``local``: what runs here are the
 task's own files.
@@ -23,12 +23,12 @@ from pytest_mlab.runtime.evaluate import evaluate
 from pytest_mlab.store.identity import machine
 from pytest_mlab.suites.actions import scripted_actions
 
-What = Literal["baseline", "reference"]
+What = Literal["baseline", "reference", "trivial"]
 SCRIPT_TIMEOUT = 3600.0
 
 
 def measure_once(task: Task, prepared: Prepared, what: What) -> float:
-    """The score of one run in a fresh workspace.
+    """The score of one run of the baseline, the reference or the trivial predictor in a fresh workspace.
 
     Raises SuiteError when a script fails or the submission is refused, EvaluatorError when the evaluator fails,
     SandboxError.
@@ -62,7 +62,7 @@ def replay(task: Task, actions: Sequence[Action], workspace: Path, connection: C
         elif action.name != "Final Answer":
             raise SuiteError(
                 f"{task.name}: mlab measure cannot do the action {action.name!r}; "
-                "a baseline or reference is made of Write File, Execute Script and Final Answer"
+                "these scripts are made of Write File, Execute Script and Final Answer"
             )
 
 

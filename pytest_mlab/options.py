@@ -122,7 +122,7 @@ TABLE: tuple[Option, ...] = (
         metavar="AGENT",
         ini="args",
     ),
-    Option("suite", "Suite of tasks (default: mlagentbench)", parse=name, metavar="NAME"),
+    Option("suite", "Suite of tasks, by name or path (default: mlagentbench)", parse=name, metavar="NAME"),
     Option(
         "task",
         "Only this task, by exact name or glob such as 'house-*' (repeatable)",

@@ -190,7 +190,7 @@ def _tasks(options: MlabOptions, rootdir: Path) -> tuple[Task, ...]:
     """The suite's tasks that ``--mlab-task`` names; no other is read, and may be broken."""
     from pytest_mlab.suites.catalog import Catalog
 
-    catalog = Catalog(rootdir)
+    catalog = Catalog(rootdir, _cache_dir(options))
     names = catalog.task_names(options.suite)
     if not options.task:
         return catalog.tasks(options.suite)

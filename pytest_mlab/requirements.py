@@ -7,6 +7,7 @@ answer that something is missing names the command that mends it.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -107,6 +108,7 @@ def missing_for_task(task: Task, settings: RunSettings) -> str:
     """The first thing that the task needs and is absent; '' when all is there."""
     return (
         _variant(task, settings.data)
+        or _foreign_baseline(task, settings.data)
         or _gpus(task)
         or ("" if settings.sandbox == "docker" else _packages(task))
         or _rules(task, settings)
@@ -137,6 +139,24 @@ def _variant(task: Task, variant: str) -> str:
         RequirementMissing(
             f"the task {task.name} has no data variant {variant}, only {have}",
             mend=f"--mlab-data={next(iter(task.variants))}",
+        )
+    )
+
+
+def _foreign_baseline(task: Task, variant: str) -> str:
+    """A task in MLAgentBench's format brings no baseline: what has to be beaten must be known before a trial."""
+    from pytest_mlab.data.sources.base import suite_of
+
+    suite = suite_of(task)
+    found = task.variants[variant]
+    if suite == task.suite or found.baseline is not None or task.threshold.absolute is not None:
+        return ""
+    origin = Path(found.sources[0].ref)
+    return str(
+        RequirementMissing(
+            f"the task {task.name} has no baseline: add baseline = [<scores of the starter code>] or threshold = "
+            f"<score to beat> to {origin / 'mlab.toml'}",
+            mend=shlex.join(["mlab", "measure", task.name, "--suite", suite, "--runs", "5"]),
         )
     )
 

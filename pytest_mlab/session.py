@@ -27,6 +27,7 @@ from pytest_mlab.errors import MlabError
 from pytest_mlab.fixtures import WORKER, nearby
 from pytest_mlab.heartbeat import Heartbeat, Progress, terminal_writer
 from pytest_mlab.junitfile import JUnitFile
+from pytest_mlab.locate import suite_name
 from pytest_mlab.options import MlabOptions
 from pytest_mlab.planning import Planned
 from pytest_mlab.reporting.figures import RunFigures, stored_results
@@ -56,7 +57,8 @@ def start(session: pytest.Session, options: MlabOptions) -> None:
         if is_distributed(config):
             config.pluginmanager.register(Distribution(controller), "mlab-distribution")
     collect.register_modalities(config, [task.modality for task in brief.tasks.values()])
-    run = Run(plan, brief, options.suite, collect.point_at_suite(config, options.suite), passed_over)
+    suite = suite_name(options.suite)
+    run = Run(plan, brief, suite, collect.point_at_suite(config, suite), passed_over)
     config.stash[RUN] = run
     if not is_distributed(config):
         config.stash[WORKER] = worker = Worker(run, options, gate)

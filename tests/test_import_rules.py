@@ -27,7 +27,7 @@ ALLOWED = {
     "sandboxed": set[str](),
 }
 # May use everything below, but no pytest: they also serve the command line.
-WIRING = {"compose", "planning", "commands", "cli", "__main__", "locate", "errors", "options"}
+WIRING = {"compose", "validation", "planning", "commands", "cli", "__main__", "locate", "errors", "options"}
 STDLIB_ONLY = ("core", "evaluation", "sandboxed")
 HEAVY = ("litellm", "torch", "pandas", "numpy", "docker", "matplotlib", "ray", "pydantic", "scipy", "sklearn", "httpx")
 

@@ -6,9 +6,13 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_mlab.core.task import Baseline, Task
 from pytest_mlab.errors import ConfigError, SuiteError
+
+if TYPE_CHECKING:
+    from pytest_mlab.measuring import What
 
 HELP = "measure what a task's baseline or reference scores, and record it in task.toml"
 
@@ -29,9 +33,11 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print a line a task, and write with ``--write``; 0, or an MlabError."""
     if args.runs < 1:
         raise ConfigError(f"--runs {args.runs}: at least 1 is needed")
-    for task in _chosen(args):
-        result = _measure(task, args)
-        print(_line(task, args.what, result), flush=True)
+    chosen = _chosen(args)
+    for task in chosen if args.write else ():
+        _refuse_foreign(task)
+    for task in chosen:
+        result = _better(task, [_measure(task, args, what) for what in _whats(task, args.what)])
         if args.write:
             _write(task.folder / "task.toml", f"data.{args.data}.{args.what}", result)
     return 0
@@ -40,13 +46,33 @@ def run(args: argparse.Namespace) -> int:
 def _chosen(args: argparse.Namespace) -> tuple[Task, ...]:
     from pytest_mlab.suites.catalog import Catalog
 
-    catalog = Catalog(args.rootdir)
+    catalog = Catalog(args.rootdir, args.cache_dir)
     if not args.tasks:
         return catalog.tasks(args.suite)
     return tuple(catalog.task(name, args.suite) for name in args.tasks)
 
 
-def _measure(task: Task, args: argparse.Namespace) -> Baseline:
+def _refuse_foreign(task: Task) -> None:
+    """Raise ConfigError for a task whose task.toml is made from a folder in MLAgentBench's format."""
+    for source in task.variants["mini"].sources:
+        if source.kind == "mlagentbench":
+            raise ConfigError(
+                f"--write: {task.name} is in MLAgentBench's format; leave --write out and write the scores into "
+                f"{Path(source.ref) / 'mlab.toml'} as baseline = [...]"
+            )
+
+
+def _whats(task: Task, what: What) -> tuple[What, ...]:
+    """What to run: a baseline is the better of the starter and the task's trivial predictor."""
+    return ("baseline", "trivial") if what == "baseline" and (task.folder / "trivial").is_dir() else (what,)
+
+
+def _better(task: Task, results: list[Baseline]) -> Baseline:
+    return max(results, key=lambda result: task.sign * result.mean)
+
+
+def _measure(task: Task, args: argparse.Namespace, what: What) -> Baseline:
+    """Run and score it as often as asked, and print a line."""
     from pytest_mlab.data.cache import default_cache_dir
     from pytest_mlab.data.prepare import prepare
     from pytest_mlab.measuring import measure_once, where_measured
@@ -55,20 +81,26 @@ def _measure(task: Task, args: argparse.Namespace) -> Baseline:
     prepared = prepare(task, args.data, args.cache_dir or default_cache_dir())
     scores = []
     for number in range(1, args.runs + 1):
-        score = measure_once(task, prepared, args.what)
-        print(f"{task.name}: {args.what}, run {number} of {args.runs}: {score:.6g}", file=sys.stderr, flush=True)
+        score = measure_once(task, prepared, what)
+        print(f"{task.name}: {what}, run {number} of {args.runs}: {score:.6g}", file=sys.stderr, flush=True)
         scores.append(score)
-    return summarise(scores, measured=_name(task, args.what), machine=where_measured(task))
+    result = summarise(scores, measured=_name(task, what), machine=where_measured(task))
+    print(_line(task, what, result), flush=True)
+    return result
 
 
-def _name(task: Task, what: str) -> str:
+def _name(task: Task, what: What) -> str:
     """What was run, as task.toml calls it."""
+    from pytest_mlab.suites.actions import trivial_name
+
+    if what == "trivial":
+        return trivial_name(task)
     if what == "reference":
         return what
     return "filled-starter" if (task.folder / "baseline").is_dir() else "starter"
 
 
-def _line(task: Task, what: str, result: Baseline) -> str:
+def _line(task: Task, what: What, result: Baseline) -> str:
     better = "higher" if task.sign > 0 else "lower"
     spread = f"mean {result.mean:.6g}, sd {result.std:.3g}, n {result.n}"
     return f"{task.name}: {what}: {task.metric.name} {spread} ({better} is better)"

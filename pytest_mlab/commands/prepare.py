@@ -72,7 +72,7 @@ def _reports(args: argparse.Namespace) -> Iterator[Report]:
     from pytest_mlab.errors import ConfigError
     from pytest_mlab.suites.catalog import Catalog
 
-    catalog = Catalog(args.rootdir)
+    catalog = Catalog(args.rootdir, args.cache_dir)
     known = catalog.task_names(args.suite)
     for name in args.tasks:
         if name not in known:

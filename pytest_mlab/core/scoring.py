@@ -108,7 +108,7 @@ def needed_score(task: Task, variant: str, override: float | None = None) -> flo
     if baseline is not None and is_sentinel(baseline.mean):
         raise ScoringError(
             f"task {task.name}, data {variant}: the baseline {baseline.mean!r} is a placeholder and not a measurement; "
-            f"measure one (mlab measure {task.name} --data {variant} --write) or set threshold.absolute and leave it out"
+            f"measure one (mlab measure {task.name} --data {variant} --write) or set threshold.absolute instead"
         )
     if task.threshold.absolute is not None:
         return _sound_absolute(task, task.threshold.absolute)

@@ -95,11 +95,14 @@ class Source:
     """Where raw data come from.
 
     ``kind`` is ``embedded`` (``ref``: path inside the task folder), ``generator`` (``ref``: empty),
-    ``kaggle`` (``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``) or ``http`` (``ref``: URL).
+    ``kaggle`` (``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``), ``http`` (``ref``: URL),
+    ``huggingface`` (``ref``: ``datasets/<owner>/<name>@<commit>:<paths>`` or ``models/...``), ``coco-images``
+    (``ref``: path of a COCO file that a source before it brings) or ``mlagentbench`` (``ref``: a task's folder in that
+    format).
     ``consent`` is the address of rules that the user must have accepted, or empty.
     """
 
-    kind: Literal["embedded", "generator", "kaggle", "http"]
+    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images", "mlagentbench"]
     ref: str = ""
     sha256: str = ""
     size_mb: float = 0.0
@@ -123,7 +126,8 @@ class Task:
 
     ``folder`` holds task.toml, description.md, env/, data.py, evaluator.py, reference/ and maybe baseline/.
     ``digest`` is the sha256 over all of the task folder's files: it changes when anything does.
-    ``description`` is the text that the agent is told.
+    ``description`` is the text that the agent is told. ``shared`` are globs of answer files that the agent has as well,
+    by the task's own word: no answers, but what the evaluator needs in its original form.
     """
 
     name: str
@@ -140,6 +144,7 @@ class Task:
     threshold: Threshold = field(default_factory=Threshold)
     resources: Resources = field(default_factory=Resources)
     read_only: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
     budget: BudgetOverride = field(default_factory=BudgetOverride)
     timed: bool = False

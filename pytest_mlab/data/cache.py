@@ -8,20 +8,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-CACHE_VARIABLE = "MLAB_CACHE_DIR"
+from pytest_mlab.locate import CACHE_VARIABLE, default_cache_dir
 
-
-def default_cache_dir() -> Path:
-    """The folder named by ``MLAB_CACHE_DIR``, or the platform's place for caches (XDG on Linux)."""
-    if named := os.environ.get(CACHE_VARIABLE):
-        return Path(named).expanduser().resolve()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("pytest-mlab", appauthor=False)
+__all__ = ["CACHE_VARIABLE", "Slot", "default_cache_dir"]
 
 
 @dataclass(frozen=True)

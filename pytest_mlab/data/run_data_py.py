@@ -67,9 +67,12 @@ def _fault(task: Task, variant: str, status: int, log: Path, code: Path) -> Suit
     lines = _tail(log).replace(str(code), "data.py").splitlines()
     where = f"{task.folder / 'data.py'} ({variant})"
     if lines and lines[-1].startswith("ModuleNotFoundError"):
+        needed = [
+            *(task.requirements or ("pytest-mlab[tasks]",)),
+            *(["pytest-mlab[full]"] if variant == "full" else []),
+        ]
         return DataUnavailable(
-            f"{where} cannot run: {lines[-1]}",
-            mend="pip install " + " ".join(f'"{line}"' for line in task.requirements or ("pytest-mlab[tasks]",)),
+            f"{where} cannot run: {lines[-1]}", mend="pip install " + " ".join(f'"{line}"' for line in needed)
         )
     how = f"was killed by signal {-status}" if status < 0 else f"failed with exit status {status}"
     shown = "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:])

@@ -18,10 +18,11 @@ from pytest_mlab.evaluation.csvfile import (
     read_submission,
     text,
 )
+from pytest_mlab.evaluation.secrecy import withdraw_answers
 from pytest_mlab.evaluation.verdict import InvalidSubmission, NoSubmission, record
 
 if TYPE_CHECKING:
-    from pytest_mlab.evaluation.timing import Comparison, Round, Worker, WorkerError, compare_speed
+    from pytest_mlab.evaluation.timing import Comparison, Round, Worker, WorkerError, compare_speed, run_code
 
 __all__ = [
     "Comparison",
@@ -38,10 +39,12 @@ __all__ = [
     "read_file",
     "read_submission",
     "record",
+    "run_code",
     "text",
+    "withdraw_answers",
 ]
 
-_TIMING = frozenset({"Comparison", "Round", "Worker", "WorkerError", "compare_speed"})
+_TIMING = frozenset({"Comparison", "Round", "Worker", "WorkerError", "compare_speed", "run_code"})
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ import importlib.util
 import json
 import math
 import os
+import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -39,6 +40,7 @@ def _use_own_library() -> None:
 if __name__ == "__main__":
     _use_own_library()
 
+from pytest_mlab.evaluation import secrecy  # noqa: E402
 from pytest_mlab.evaluation.verdict import InvalidSubmission, NoSubmission, take_details  # noqa: E402
 
 
@@ -47,7 +49,10 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="main.py", description="run one evaluator on one submission")
     for option in ("--evaluator", "--submission", "--answers", "--result"):
         parser.add_argument(option, type=Path, required=True)
+    parser.add_argument("--private-answers", action="store_true", help="the answers are a copy that may be deleted")
     options = parser.parse_args(argv)
+    secrecy.close_memory()
+    secrecy.declare_private(options.answers if options.private_answers else None)
     _write(options.result, judge(options.evaluator, options.submission, options.answers))
     return 0
 
@@ -121,6 +126,11 @@ def _blame(error: BaseException, evaluator: Path) -> str:
 
 def _write(path: Path, result: dict[str, Any]) -> None:
     temporary = path.with_name(path.name + ".part")
+    for place in (path, temporary):  # what code of the submission may have left there
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)
     temporary.write_text(json.dumps(result, allow_nan=False), encoding="utf-8")
     os.replace(temporary, path)
 

@@ -1,8 +1,8 @@
-"""Speed tasks: time a submission's code against the starter's, from outside the processes that run them.
+"""Run a submission's code in a process of its own: for its answers, or to time it against the starter's.
 
-Each of the two runs in a subprocess of its own (:mod:`pytest_mlab.evaluation.worker`). A round sends both the same
-fresh inputs, one after the other; the clock is this process's and covers the way there, the work and the way back.
-Nothing that the submission prints, writes or does to its own clock is ever looked at.
+Every such process is one of :mod:`pytest_mlab.evaluation.worker`. To compare speeds there is one for each of the two; a
+round sends both the same fresh inputs, one after the other; the clock is this process's and covers the way there, the
+work and the way back. Nothing that the submission prints, writes or does to its own clock is ever looked at.
 """
 
 from __future__ import annotations
@@ -230,16 +230,31 @@ def compare_speed(
                 if leftovers.find():
                     raise InvalidSubmission("the submitted code leaves processes running between calls")
                 expected, starter_seconds = first.call(work.settings, work.arrays, timeout=timeout)
-            try:
-                found, seconds = second.call(work.settings, work.arrays, timeout=timeout)
-            except WorkerError as error:
-                raise InvalidSubmission(f"the submitted code {error} (with {_words(work)})") from None
+            found, seconds = _ask(second, work, timeout)
             if difference := same(expected, found):
                 raise InvalidSubmission(f"wrong output with {_words(work)}: {difference}")
             if number >= len(checks):
                 times[0].append(starter_seconds)
                 times[1].append(seconds)
     return Comparison(tuple(times[0]), tuple(times[1]))
+
+
+def run_code(driver: Path, folder: Path, work: Sequence[Round], *, timeout: float = 60.0) -> list[Any]:
+    """What the code in the folder ``folder`` answers to each piece of work, without a look at the time it takes.
+
+    The code sees what ``driver`` hands it and what lies in the sandbox: call ``withdraw_answers`` before. Nothing that
+    it starts is left when this returns. Raises InvalidSubmission for all that it does wrong.
+    """
+    with watching(), _open_submission(driver, folder) as worker:
+        return [_ask(worker, one, timeout)[0] for one in work]
+
+
+def _ask(worker: Worker, work: Round, timeout: float) -> tuple[Any, float]:
+    """The submission's answer and its time; what goes wrong is the submission's fault."""
+    try:
+        return worker.call(work.settings, work.arrays, timeout=timeout)
+    except WorkerError as error:
+        raise InvalidSubmission(f"the submitted code {error} (with {_words(work)})") from None
 
 
 def _open_submission(driver: Path, folder: Path) -> Worker:

@@ -1,4 +1,4 @@
-"""The process that runs code to be timed: started by :mod:`pytest_mlab.evaluation.timing` with ``python -I -B``.
+"""The process that runs a submission's code: started by :mod:`pytest_mlab.evaluation.timing` with ``python -I -B``.
 
     worker.py DRIVER FOLDER
 
@@ -29,7 +29,7 @@ def main(driver_file: str, folder: str) -> int:
     source, sink = _take_pipes()
     if _read_frame(source) is None:
         return 0
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_WRITTEN, MAX_WRITTEN))
+    _limit_files()
     _know_library()
     # Last, so that a file such as numpy.py in the folder shadows nothing.
     sys.path.append(folder)
@@ -58,6 +58,13 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
     os.close(nothing)
     os.dup2(2, 1)
     return source, sink
+
+
+def _limit_files() -> None:
+    """At most MAX_WRITTEN bytes a file, or what the sandbox allows where that is less."""
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    limit = MAX_WRITTEN if hard == resource.RLIM_INFINITY else min(MAX_WRITTEN, hard)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
 
 def _know_library() -> None:

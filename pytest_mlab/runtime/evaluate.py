@@ -2,7 +2,8 @@
 
 The sandbox has no network and sees, read-only, the submission (``/mlab/submission``), the hidden answers
 (``/mlab/answers``), the evaluator and the starter files (``/mlab/task``) and the evaluation library (``/mlab/lib``).
-Its workspace is an empty folder, into which the verdict is written.
+Its workspace is an empty folder, into which the verdict is written. Where the submission is code that the evaluator
+runs, the answers are a copy in that folder instead, which the evaluator deletes before that code starts.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -36,6 +38,7 @@ MAX_REASON = 2000
 _KEEP_OUTPUT = 64 << 10
 _PACKAGE = Path(pytest_mlab.__file__).resolve().parent
 _RESULT = "verdict.json"
+_PRIVATE_ANSWERS = "answers"
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,14 @@ def evaluate(
 def _evaluate(
     task: Task, sandbox: Sandbox, submission: Path, answers: Path, label: str, folder: Path, timeout: float
 ) -> Verdict:
-    spec = SandboxSpec(folder, label, _mounts(task, submission, answers), task.resources)
+    private = task.submission.kind == "script"
+    if private:
+        _copy_answers(answers, folder / _PRIVATE_ANSWERS)
+    spec = SandboxSpec(folder, label, _mounts(task, submission, None if private else answers), task.resources)
     try:
         connection = sandbox.open(spec)
         try:
-            ended = connection.execute(_command(connection), timeout=timeout, keep=_KEEP_OUTPUT)
+            ended = connection.execute(_command(connection, private=private), timeout=timeout, keep=_KEEP_OUTPUT)
         finally:
             connection.close()  # before the verdict is read: nothing is left that could change it
     except SandboxError as error:
@@ -90,20 +96,30 @@ def _evaluate(
     return _read_verdict(folder / _RESULT, ended, task, timeout)
 
 
-def _mounts(task: Task, submission: Path, answers: Path) -> tuple[Mount, ...]:
+def _copy_answers(answers: Path, place: Path) -> None:
+    """A copy whose files and folders can be deleted, whatever the modes of the prepared ones."""
+    for folder, _, names in os.walk(answers):
+        target = place / Path(folder).relative_to(answers)
+        target.mkdir()
+        for name in names:
+            shutil.copyfile(Path(folder) / name, target / name)
+
+
+def _mounts(task: Task, submission: Path, answers: Path | None) -> tuple[Mount, ...]:
     mounts = [
         Mount(submission, "/mlab/submission"),
-        Mount(answers, "/mlab/answers"),
         Mount(task.folder / "evaluator.py", "/mlab/task/evaluator.py"),
         Mount(_PACKAGE / "__init__.py", "/mlab/lib/pytest_mlab/__init__.py"),
         Mount(_PACKAGE / "evaluation", "/mlab/lib/pytest_mlab/evaluation"),
     ]
+    if answers is not None:
+        mounts.append(Mount(answers, "/mlab/answers"))
     if (task.folder / "env").is_dir():
         mounts.append(Mount(task.folder / "env", "/mlab/task/env"))
     return tuple(mounts)
 
 
-def _command(connection: Connection) -> list[str]:
+def _command(connection: Connection, *, private: bool) -> list[str]:
     """-I: nothing of the working directory, of the user's site or of variables is imported; -B writes nothing."""
     return [
         connection.python,
@@ -115,7 +131,8 @@ def _command(connection: Connection) -> list[str]:
         "--submission",
         connection.locate("/mlab/submission"),
         "--answers",
-        connection.locate("/mlab/answers"),
+        connection.locate(_PRIVATE_ANSWERS if private else "/mlab/answers"),
+        *(["--private-answers"] if private else []),
         "--result",
         connection.locate(_RESULT),
     ]
@@ -139,6 +156,8 @@ def _read_verdict(path: Path, ended: Execution, task: Task, timeout: float) -> V
     failure = _failure(ended, task, timeout)
     if failure:
         return _fault(task, failure, ended)
+    if ended.exit_status != 0:  # a verdict that is there all the same is not the evaluator's
+        return _fault(task, f"the evaluator ended with status {ended.exit_status} and without a verdict", ended)
     try:
         verdict = _parse(_read_bounded(path))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A task's own scripts: the actions that the agents ``baseline`` and ``reference`` replay."""
+"""A task's own scripts: the actions that the agents ``baseline`` and ``reference`` replay, and a trivial predictor."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pytest_mlab.suites.toml import parse
 ACTIONS_FILE = "actions.toml"
 
 
-def scripted_actions(task: Task, which: Literal["baseline", "reference"]) -> list[Action]:
-    """The actions of ``baseline/`` or ``reference/``, texts of files filled in.
+def scripted_actions(task: Task, which: Literal["baseline", "reference", "trivial"]) -> list[Action]:
+    """The actions of ``baseline/``, ``reference/`` or ``trivial/``, texts of files filled in.
 
     A task without a folder ``baseline/`` runs its starter script and submits. Raises SuiteError.
     """
@@ -29,6 +29,20 @@ def scripted_actions(task: Task, which: Literal["baseline", "reference"]) -> lis
             Action("Final Answer", {"final_answer": "the starter code as it is"}),
         ]
     return read_actions(folder)
+
+
+def trivial_name(task: Task) -> str:
+    """What the predictor under ``trivial/`` is called: its final answer; '' without one. Raises SuiteError."""
+    if not (task.folder / "trivial").is_dir():
+        return ""
+    return str(scripted_actions(task, "trivial")[-1].args.get("final_answer", "")) or "trivial predictor"
+
+
+def recorded_script(task: Task, variant: str) -> Literal["baseline", "trivial"]:
+    """What has to be run to score the recorded baseline again: the starter, or the trivial predictor that beat it."""
+    baseline = task.variants[variant].baseline
+    trivial = trivial_name(task)
+    return "trivial" if trivial and baseline is not None and baseline.measured == trivial else "baseline"
 
 
 def read_actions(folder: Path) -> list[Action]:

@@ -9,15 +9,19 @@ from pytest_mlab import locate
 from pytest_mlab.core.names import unknown
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import ConfigError, SuiteError
+from pytest_mlab.suites.foreign import is_foreign, load_foreign, name_of
 from pytest_mlab.suites.loader import TASK_FILE, load_task
 
 
 class Catalog:
     """Suites by name: of ``rootdir``'s own ``task_suites/`` first, then the built-in ones, then those of installed
-    packages. A suite is taken whole from the first place that has its name."""
+    packages. A suite is taken whole from the first place that has its name. In place of a name, a suite may be said by
+    the path of its folder, relative to the working directory or to ``rootdir``. Tasks in MLAgentBench's format are read
+    by way of ``cache`` (default: the user's cache)."""
 
-    def __init__(self, rootdir: Path) -> None:
+    def __init__(self, rootdir: Path, cache: Path | None = None) -> None:
         self._rootdir = rootdir
+        self._cache = cache
         self._folders: dict[str, Path] | None = None
 
     def suites(self) -> tuple[str, ...]:
@@ -26,6 +30,8 @@ class Catalog:
 
     def folder(self, suite: str) -> Path:
         """Where a suite lives. Raises ConfigError for an unknown one."""
+        if locate.is_path(suite):
+            return self._at_path(suite)
         known = self._known()
         if suite not in known:
             places = ", ".join(str(place) for place in locate.search_path(self._rootdir, "task_suites"))
@@ -34,29 +40,55 @@ class Catalog:
 
     def task_names(self, suite: str) -> tuple[str, ...]:
         """Names of a suite's tasks, sorted; broken tasks included. Raises ConfigError for an unknown suite."""
-        return _task_names(self.folder(suite))
+        return tuple(_members(self.folder(suite)))
 
     def tasks(self, suite: str) -> tuple[Task, ...]:
         """All tasks of a suite, sorted by name. Raises SuiteError that says what is wrong with every broken one."""
-        folder = self.folder(suite)
-        loaded = [_load(folder / name, suite) for name in _task_names(folder)]
+        loaded: list[Task | SuiteError] = []
+        for folder in _members(self.folder(suite)).values():
+            try:
+                loaded.append(self._load(folder, suite))
+            except SuiteError as error:  # noqa: PERF203 - all that is broken is told at once
+                loaded.append(error)
         if broken := [str(task) for task in loaded if isinstance(task, SuiteError)]:
             raise SuiteError("\n".join(broken))
         return tuple(task for task in loaded if isinstance(task, Task))
 
     def task(self, name: str, suite: str) -> Task:
         """One task. Raises ConfigError for an unknown name, SuiteError when the task is broken."""
-        names = self.task_names(suite)
-        if name not in names:
-            raise ConfigError(f"{unknown('task', name, names)} (suite {suite})")
-        return load_task(self.folder(suite) / name, suite)
+        members = _members(self.folder(suite))
+        if name not in members:
+            raise ConfigError(f"{unknown('task', name, members)} (suite {suite})")
+        return self._load(members[name], suite)
+
+    def _load(self, folder: Path, suite: str) -> Task:
+        name = locate.suite_name(suite)
+        if (folder / TASK_FILE).is_file():
+            return load_task(folder, name)
+        return load_foreign(folder, name, self._cache or locate.default_cache_dir())
+
+    def _at_path(self, suite: str) -> Path:
+        asked = Path(suite).expanduser()
+        folder = next((p for p in (asked, self._rootdir / asked) if p.is_dir()), None)
+        if folder is None:
+            raise ConfigError(f"--mlab-suite={suite}: there is no such folder")
+        if is_foreign(folder) or (folder / TASK_FILE).is_file():
+            raise ConfigError(
+                f"{suite} is one task; name the folder of tasks that it lies in, and the task by --mlab-task or -k"
+            )
+        if not _members(folder):
+            raise ConfigError(
+                f"{suite} holds no task: a task is a folder with task.toml, or in MLAgentBench's format with env/, "
+                "scripts/research_problem.txt and scripts/eval.py"
+            )
+        return folder.resolve()
 
     def _known(self) -> Mapping[str, Path]:
         if self._folders is None:
             found: dict[str, Path] = {}
             for place in locate.search_path(self._rootdir, "task_suites"):
                 for folder in sorted(place.iterdir()):
-                    if _task_names(folder):
+                    if _members(folder):
                         found.setdefault(folder.name, folder)
             for name, folder in locate.entry_point_suites().items():
                 found.setdefault(name, folder)
@@ -64,16 +96,16 @@ class Catalog:
         return self._folders
 
 
-def _load(folder: Path, suite: str) -> Task | SuiteError:
-    try:
-        return load_task(folder, suite)
-    except SuiteError as error:
-        return error
-
-
-def _task_names(folder: Path) -> tuple[str, ...]:
-    """Subfolders of ``folder`` that hold a task.toml."""
+def _members(folder: Path) -> Mapping[str, Path]:
+    """The folders of tasks in ``folder`` by the tasks' names, sorted: with a task.toml, or in MLAgentBench's format."""
     if folder.name.startswith((".", "_")) or not folder.is_dir():
-        return ()
-    names = (child.parent.name for child in folder.glob(f"*/{TASK_FILE}"))
-    return tuple(sorted(name for name in names if not name.startswith((".", "_"))))
+        return {}
+    found: dict[str, Path] = {}
+    for child in sorted(folder.iterdir()):
+        if child.name.startswith((".", "_")):
+            continue
+        if (child / TASK_FILE).is_file():
+            found[child.name] = child
+        elif is_foreign(child):
+            found.setdefault(name_of(child), child)
+    return dict(sorted(found.items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from statistics import fmean, stdev
 
 from pytest_mlab.suites.problems import Problem
@@ -15,6 +15,8 @@ NEEDED_FILES = ("description.md", "data.py", "evaluator.py", "reference/actions.
 DIRECTION_WORDS = {"maximize": "higher is better", "minimize": "lower is better"}
 
 _KAGGLE_REF = re.compile(r"competitions/[\w-]+|datasets/[\w-]+/[\w-]+(/versions/[1-9]\d*)?")
+
+_HUGGINGFACE_REF = re.compile(r"(?:datasets|models)/[\w.-]+(?:/[\w.-]+)?@[0-9a-f]{40}(?::([^,:\s]+(?:,[^,:\s]+)*))?")
 
 # Recorded scores are rounded by hand or by a printer; more than this apart is a mistake.
 _TOLERANCE = 1e-3
@@ -46,6 +48,8 @@ def _files(content: TaskFile, folder: Path) -> Iterator[Problem]:
         yield Problem(("task", "starter_script"), f"there is no file env/{content.task.starter_script}")
     if (folder / "baseline").is_dir() and not (folder / "baseline" / "actions.toml").is_file():
         yield Problem((), "the task has a folder baseline/ without actions.toml")
+    if (folder / "trivial").is_dir() and not (folder / "trivial" / "actions.toml").is_file():
+        yield Problem((), "the task has a folder trivial/ without actions.toml")
 
 
 def _description(content: TaskFile, folder: Path) -> Iterator[Problem]:
@@ -109,9 +113,9 @@ def _variant(name: str, variant: VariantTable, content: TaskFile, folder: Path) 
 
 
 def _source(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
-    if source.kind != "generator" and not source.licence.strip():
+    if source.kind not in ("generator", "mlagentbench") and not source.licence.strip():
         yield "licence", f"a source of kind {source.kind} needs a licence"
-    if source.kind in ("kaggle", "http") and source.size_mb <= 0:
+    if source.kind in ("kaggle", "http", "huggingface", "coco-images") and source.size_mb <= 0:
         yield "size_mb", f"{source.size_mb} found: a source of kind {source.kind} needs its size"
     if source.kind == "generator" and source.ref:
         yield "ref", f'"{source.ref}" found, must be empty: data.py is the generator'
@@ -124,6 +128,10 @@ def _source(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
             yield "sha256", "a source of kind http needs the sha256 of its file"
     if source.kind == "kaggle":
         yield from _kaggle(source)
+    if source.kind == "huggingface":
+        yield from _huggingface(source)
+    if source.kind == "coco-images":
+        yield from _coco_images(source)
 
 
 def _embedded(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
@@ -141,6 +149,26 @@ def _kaggle(source: SourceTable) -> Iterator[tuple[str, str]]:
         yield "ref", f'"{source.ref}" found, must be "competitions/<slug>" or "datasets/<owner>/<slug>[/versions/<n>]"'
     if not source.consent:
         yield "consent", "a source of kind kaggle needs the address of the rules that a user must have accepted"
+
+
+def _huggingface(source: SourceTable) -> Iterator[tuple[str, str]]:
+    found = _HUGGINGFACE_REF.fullmatch(source.ref)
+    if not found:
+        yield (
+            "ref",
+            f'"{source.ref}" found, must be "datasets/<owner>/<name>@<commit>:<path>,<path>" or "models/..." '
+            "with the 40 digits of a commit and paths, patterns or none",
+        )
+    elif source.sha256 and not re.fullmatch(r"[^,*?\[]+", found[1] or ""):
+        yield "sha256", "only a source of kind huggingface that names one file has a sha256"
+
+
+def _coco_images(source: SourceTable) -> Iterator[tuple[str, str]]:
+    path = PurePosixPath(source.ref)
+    if path.suffix != ".json" or path.is_absolute() or ".." in path.parts:
+        yield "ref", f'"{source.ref}" found, must be the path of a COCO file (.json) that a source before it brings'
+    if source.sha256:
+        yield "sha256", "a source of kind coco-images has none: it is many files"
 
 
 def _measured(measured: MeasuredTable, metric: MetricTable) -> Iterator[tuple[str, str]]:

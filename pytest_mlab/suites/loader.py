@@ -91,6 +91,7 @@ def _task(content: TaskFile, folder: Path, suite: str, digest: str) -> Task:
         ),
         resources=Resources(**content.resources.model_dump()),
         read_only=tuple(content.read_only),
+        shared=tuple(content.shared),
         requirements=tuple(content.requirements),
         budget=BudgetOverride(content.budget.max_steps, content.budget.max_time),
         timed=task.timed,

@@ -107,7 +107,7 @@ class BudgetTable(Table):
 class SourceTable(Table):
     """``[[data.<variant>.source]]``"""
 
-    kind: Literal["embedded", "generator", "kaggle", "http"]
+    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images", "mlagentbench"]
     ref: str = ""
     sha256: Sha256 = ""
     size_mb: Annotated[FiniteFloat, Field(ge=0)] = 0.0
@@ -144,6 +144,7 @@ class TaskFile(Table):
     """The whole of task.toml."""
 
     read_only: list[RelativePath] = []
+    shared: list[RelativePath] = []
     requirements: list[Text] = []
     task: TaskTable
     metric: MetricTable

@@ -79,6 +79,30 @@ def test_a_filled_starter_is_what_is_run(task: Path) -> None:
     assert (baseline.measured, baseline.scores) == ("filled-starter", (0.25,))
 
 
+@pytest.mark.parametrize(("trivial", "measured"), [(0.75, "always the first class"), (0.25, "starter")])
+def test_the_baseline_is_the_better_of_starter_and_trivial_predictor(
+    task: Path, capsys: pytest.CaptureFixture[str], trivial: float, measured: str
+) -> None:
+    (task / "trivial").mkdir()
+    (task / "trivial" / "train.py").write_text(f"open('score', 'w').write('{trivial}')\n")
+    actions = (task / "reference" / "actions.toml").read_text()
+    (task / "trivial" / "actions.toml").write_text(actions.replace('"done"', '"always the first class"'))
+    assert measure("--runs", "2", "--write") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "toy: baseline: accuracy mean 0.5, sd 0, n 2 (higher is better)",
+        f"toy: trivial: accuracy mean {trivial}, sd 0, n 2 (higher is better)",
+    ]
+    baseline = load_task(task, "lab").variants["mini"].baseline
+    assert baseline is not None
+    assert (baseline.measured, baseline.mean) == (measured, max(0.5, trivial))
+
+
+def test_a_trivial_predictor_needs_its_actions(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (task / "trivial").mkdir()
+    assert measure("--runs", "1") == cli.USAGE
+    assert "the task has a folder trivial/ without actions.toml" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("script", "reason"),
     [

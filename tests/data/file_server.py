@@ -29,12 +29,15 @@ Trouble = Cut | Status | Literal["ignore-range", "wrong-range", "no-length"]
 
 @dataclass
 class FileServer:
-    """``files`` by path; ``troubles`` are used up one a request; ``ranges`` are the Range headers that came."""
+    """``files`` by path, with a query or without; ``headers`` of answers by path, of errors by code; ``troubles`` are
+    used up one a request, ``cut_once`` when the path is read; ``ranges`` are the Range headers that came."""
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
     ranges: list[str] = field(default_factory=list)
+    headers: dict[str, dict[str, str]] = field(default_factory=dict)
+    cut_once: dict[str, Cut] = field(default_factory=dict)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -44,7 +47,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.state.ranges.append(self.headers.get("Range", ""))
         trouble = self.state.troubles.pop(0) if self.state.troubles else None
-        content = self.state.files.get(self.path)
+        if self.command == "GET":
+            trouble = self.state.cut_once.pop(self.path, trouble)
+        content = self.state.files.get(self.path, self.state.files.get(self.path.partition("?")[0]))
         if isinstance(trouble, Status) or content is None:
             self._empty(trouble.code if isinstance(trouble, Status) else 404)
             return
@@ -54,6 +59,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._empty(416, f"bytes */{len(content)}")
             return
         self._send(content, start, trouble, partial=start > 0)
+
+    do_HEAD = do_GET
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -69,7 +76,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
         else:
             self.send_header("Content-Length", str(len(body)))
+        for name, value in self.state.headers.get(self.path, {}).items():
+            self.send_header(name, value)
         self.end_headers()
+        if self.command == "HEAD":
+            return
         self.wfile.write(body[: trouble.after] if isinstance(trouble, Cut) else body)
         if isinstance(trouble, Cut) or trouble == "no-length":
             self.wfile.flush()
@@ -80,6 +91,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(code)
         if content_range:
             self.send_header("Content-Range", content_range)
+        for name, value in self.state.headers.get(str(code), {}).items():
+            self.send_header(name, value)
         self.send_header("Content-Length", "0")
         self.end_headers()
 

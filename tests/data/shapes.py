@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
+import os
 import pickle
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from tests.data.file_server import FileServer
 
 CIFAR_BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
 CIFAR_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -44,3 +48,37 @@ def kagglehub_has(cache: Path, slug: str, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     (cache / "competitions" / f"{slug}.complete").touch()
+
+
+def hub_cache_has(
+    cache: Path, repository: str, revision: str, files: Mapping[str, bytes], kind: str = "datasets"
+) -> None:
+    """A repository's files in the cache of huggingface_hub, as it leaves them: links into a folder of contents."""
+    home = cache / f"{kind}--{repository.replace('/', '--')}"
+    (home / "blobs").mkdir(parents=True)
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(revision)
+    for name, content in files.items():
+        blob = home / "blobs" / hashlib.sha256(content).hexdigest()
+        blob.write_bytes(content)
+        link = home / "snapshots" / revision / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(os.path.relpath(blob, link.parent))
+
+
+def hub_serves(server: FileServer, repository: str, revision: str, files: Mapping[str, bytes]) -> None:
+    """A data set's repository as the hub offers it: the list of files, and each with its commit and digest."""
+    api = f"/api/datasets/{repository}"
+    tree = []
+    for name, content in files.items():
+        digest = hashlib.sha256(content).hexdigest()
+        lfs = {"oid": digest, "size": len(content), "pointerSize": 130}
+        tree.append({"type": "file", "oid": digest[:40], "size": len(content), "path": name, "lfs": lfs})
+        address = f"/datasets/{repository}/resolve/{revision}/{name}"
+        server.files[address] = content
+        server.headers[address] = {"ETag": f'"{digest}"', "X-Repo-Commit": revision, "Accept-Ranges": "bytes"}
+    siblings = [{"rfilename": name, "size": len(content)} for name, content in files.items()]
+    server.files[f"{api}/tree/{revision}"] = json.dumps(tree).encode()
+    server.files[f"{api}/revision/{revision}"] = json.dumps(
+        {"id": repository, "sha": revision, "siblings": siblings, "private": False, "tags": [], "downloads": 0}
+    ).encode()

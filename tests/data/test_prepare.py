@@ -161,6 +161,10 @@ def test_a_missing_package_names_the_tasks_requirements(tmp_path: Path) -> None:
         DataUnavailable, match=r'No module named .no_such_package_here.; mend: pip install "numpy>=1\.26"'
     ):
         prepare(task, "mini", tmp_path / "cache")
+    source = Source("embedded", "raw/points.csv", licence="CC0")
+    full = task_with(tmp_path, source, variant="full")
+    with pytest.raises(DataUnavailable, match=r'pip install "numpy>=1\.26" "pytest-mlab\[full\]"$'):
+        prepare(full, "full", tmp_path / "cache")
 
 
 PUBLISHES = DATA_PY + "    (public / {name!r}).parent.mkdir(exist_ok=True)\n    (public / {name!r}).{write}\n"

@@ -227,6 +227,13 @@ def test_verdict_file_of_a_wrong_kind(local: Sandbox, score: Score, result: str,
     assert reason in verdict.reason
 
 
+def test_a_verdict_counts_only_when_the_evaluator_ended_well(local: Sandbox, score: Score) -> None:
+    forged = json.dumps({"verdict": "scored", "score": 1.0, "reason": "", "details": {}})
+    verdict = score(local, writes(f"open('verdict.json', 'w').write({forged!r})").replace("_exit(0)", "_exit(3)"))
+    assert verdict.word == "task_error"
+    assert verdict.reason == "task guess: the evaluator ended with status 3 and without a verdict"
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

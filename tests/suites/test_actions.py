@@ -9,7 +9,7 @@ import pytest
 
 from pytest_mlab.core.ports import Action
 from pytest_mlab.errors import SuiteError
-from pytest_mlab.suites.actions import read_actions, scripted_actions
+from pytest_mlab.suites.actions import read_actions, recorded_script, scripted_actions, trivial_name
 from pytest_mlab.suites.loader import load_task
 from tests.suites.folders import ACTIONS_TOML, edit, toy_task
 
@@ -38,6 +38,21 @@ def test_a_hidden_filled_starter_is_the_baseline_where_there_is_one(tmp_path: Pa
     (folder / "baseline" / "train.py").write_text("print('filled')\n")
     edit(folder / "task.toml", 'measured = "starter"', 'measured = "filled-starter"')
     assert scripted_actions(load_task(folder, "lab"), "baseline")[0].args["content"] == "print('filled')\n"
+
+
+@pytest.mark.parametrize(("measured", "script"), [("starter", "baseline"), ("done", "trivial")])
+def test_a_trivial_predictor_is_called_by_its_final_answer(tmp_path: Path, measured: str, script: str) -> None:
+    folder = toy_task(tmp_path)
+    edit(folder / "task.toml", 'measured = "starter"', f'measured = "{measured}"')
+    assert trivial_name(load_task(folder, "lab")) == ""
+    assert recorded_script(load_task(folder, "lab"), "mini") == "baseline"
+    (folder / "trivial").mkdir()
+    (folder / "trivial" / "actions.toml").write_text(ACTIONS_TOML)
+    (folder / "trivial" / "train.py").write_text("print('guess')\n")
+    task = load_task(folder, "lab")
+    assert trivial_name(task) == "done"
+    assert recorded_script(task, "mini") == script
+    assert recorded_script(task, "full") == "baseline"
 
 
 @pytest.mark.parametrize(

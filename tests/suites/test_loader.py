@@ -277,6 +277,76 @@ def test_kaggle_sources_need_the_address_of_their_rules(tmp_path: Path) -> None:
     assert "data.full.source[0].consent: a source of kind kaggle needs the address of the rules" in message(folder)
 
 
+COMMIT = "e6281661ce1c48d982bc483cf8a173c1bbeb5d31"
+HUGGINGFACE = """kind = "huggingface"
+ref = "REF"
+sha256 = "SHA"
+"""
+
+
+def huggingface_task(tmp_path: Path, ref: str, sha256: str = "") -> Path:
+    folder = toy_task(tmp_path)
+    text = (folder / "task.toml").read_text()
+    head, _, tail = text.partition('kind = "http"\n')
+    rest = tail.partition("size_mb")[2]
+    source = HUGGINGFACE.replace("REF", ref).replace("SHA", sha256)
+    (folder / "task.toml").write_text(f"{head}{source}size_mb{rest}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        f"datasets/stanfordnlp/imdb@{COMMIT}:plain_text/train.parquet,plain_text/test.parquet",
+        f"models/gpt2@{COMMIT}",
+        f"models/me/small-1.5_b@{COMMIT}:*.json,model.safetensors",
+    ],
+)
+def test_huggingface_sources_name_a_commit(tmp_path: Path, ref: str) -> None:
+    assert load_task(huggingface_task(tmp_path, ref), "lab").variants["full"].sources[0].ref == ref
+
+
+@pytest.mark.parametrize("ref", ["", "imdb", "datasets/me/imdb", "datasets/me/imdb@main", f"spaces/me/x@{COMMIT}"])
+def test_other_huggingface_references_are_refused(tmp_path: Path, ref: str) -> None:
+    folder = huggingface_task(tmp_path, ref)
+    assert f'data.full.source[0].ref: "{ref}" found, must be "datasets/<owner>/<name>@<commit>' in message(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("train.json", "annotations/train.json", ""),
+        ("train.json", "../train.json", "must be the path of a COCO file (.json) that a source before it brings"),
+        ("train.json", "train.csv", "must be the path of a COCO file (.json) that a source before it brings"),
+        ("size_mb = 1.0", "size_mb = 0.0", "a source of kind coco-images needs its size"),
+        ('sha256 = ""', f'sha256 = "{"1" * 64}"', "a source of kind coco-images has none: it is many files"),
+    ],
+)
+def test_sources_of_images_name_a_list(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    folder = toy_task(tmp_path)
+    source = (
+        '[[data.full.source]]\nkind = "coco-images"\nref = "train.json"\nsha256 = ""\nsize_mb = 1.0\nlicence = "CC0"\n'
+    )
+    assert old in source
+    with (folder / "task.toml").open("a") as file:
+        file.write("\n" + source.replace(old, new))
+    if not expected:
+        assert load_task(folder, "lab").variants["full"].sources[-1].kind == "coco-images"
+    else:
+        assert expected in message(folder)
+
+
+@pytest.mark.parametrize(
+    ("paths", "right"), [(":a.csv", True), (":a.csv,b.csv", False), (":*.csv", False), ("", False)]
+)
+def test_only_one_file_has_a_sha256(tmp_path: Path, paths: str, right: bool) -> None:
+    folder = huggingface_task(tmp_path, f"datasets/me/points@{COMMIT}{paths}", "1" * 64)
+    if right:
+        assert load_task(folder, "lab").variants["full"].sources[0].sha256 == "1" * 64
+    else:
+        assert "only a source of kind huggingface that names one file has a sha256" in message(folder)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [

@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.sources import embedded, generator, http, kaggle
+from pytest_mlab.data.sources import coco_images, embedded, generator, http, huggingface, kaggle, mlagentbench
 from pytest_mlab.data.sources.base import Fetch, Options
 
 _KINDS: dict[str, Fetch] = {
+    "coco-images": coco_images.fetch,
     "embedded": embedded.fetch,
     "generator": generator.fetch,
     "http": http.fetch,
+    "huggingface": huggingface.fetch,
     "kaggle": kaggle.fetch,
+    "mlagentbench": mlagentbench.fetch,
 }
 
 

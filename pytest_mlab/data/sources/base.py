@@ -47,13 +47,20 @@ class Fetch(Protocol):
 def prepare_command(task: Task, options: Options, *, accept: str = "") -> str:
     """The command that prepares the data in the same cache."""
     words = ["mlab", "prepare", task.name, "--data", options.variant]
-    if task.suite != DEFAULT_SUITE:
-        words += ["--suite", task.suite]
+    suite = suite_of(task)
+    if suite != DEFAULT_SUITE:
+        words += ["--suite", suite]
     if options.cache != default_cache_dir():
         words += ["--cache-dir", str(options.cache)]
     if accept:
         words += ["--accept-rules", accept]
     return shlex.join(words)
+
+
+def suite_of(task: Task) -> str:
+    """What ``--suite`` has to say for a task: its suite's name, or the folder of those in MLAgentBench's format."""
+    sources = [source for variant in task.variants.values() for source in variant.sources]
+    return next((str(Path(s.ref).parent) for s in sources if s.kind == "mlagentbench"), task.suite)
 
 
 def rules_of(task: Task, variant: str) -> dict[str, str]:
@@ -72,8 +79,11 @@ def require_consent(source: Source, task: Task, options: Options) -> None:
     """Raise DataUnavailable when the source has rules and the user did not say that they were accepted."""
     word = rules_word(source, task)
     if source.consent and word not in options.consent:
+        what = f"{source.ref}, {size_text(source)}"
+        if source.kind == "mlagentbench":
+            what = f"its prepare.py asks you before it goes on: {Path(source.ref) / 'scripts' / 'prepare.py'}"
         raise DataUnavailable(
-            f"the data of {task.name} ({source.ref}, {size_text(source)}) come under rules that you must accept: "
+            f"the data of {task.name} ({what}) come under rules that you must accept: "
             f"read them at {source.consent}, then say so",
             mend=prepare_command(task, options, accept=word),
         )

@@ -1,0 +1,172 @@
+"""Images that a COCO file lists by address: a few at a time, each kept, so that the next attempt goes on from there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_mlab.core.task import Source, Task
+from pytest_mlab.data.sources.base import (
+    FULL_EXTRA,
+    Options,
+    announce,
+    place_file,
+    prepare_command,
+    require_consent,
+    size_text,
+)
+from pytest_mlab.errors import DataUnavailable, SuiteError
+
+if TYPE_CHECKING:
+    import httpx
+
+AT_ONCE = 8
+ATTEMPTS = 5  # at each image
+MOST_FAILURES = 20  # after which no more images are tried
+_NAME = re.compile(r"[\w-][\w.-]*")
+
+_sleep = time.sleep
+
+
+@dataclass(frozen=True)
+class Image:
+    """One entry of the list: where it is, and what it is called in ``images/``."""
+
+    address: str
+    name: str
+
+
+class _Failed(Exception):
+    """An image cannot be had."""
+
+
+class _Again(Exception):
+    """It is worth trying again."""
+
+
+def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
+    """Put the images listed in ``into / source.ref``, which an earlier source brought, into ``into / images``.
+
+    Raises DataUnavailable with the number of those that are missing; the others are kept and not fetched again.
+    """
+    try:
+        import httpx
+        import tqdm  # noqa: F401
+    except ImportError as error:
+        raise DataUnavailable(
+            f"downloading the images of {task.name} needs the package {error.name}",
+            mend=f"{FULL_EXTRA} && {prepare_command(task, options)}",
+        ) from None
+    require_consent(source, task, options)
+    images = listed(into / source.ref, task)
+    store = options.downloads / "images"
+    store.mkdir(parents=True, exist_ok=True)
+
+    from filelock import FileLock
+
+    with FileLock(f"{store}.lock"):
+        missing = list({image.address: image for image in images if not kept(image, store).is_file()}.values())
+        if missing:
+            announce(f"downloading {len(missing)} of {len(images)} images ({size_text(source)})", options)
+            with httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60.0, connect=20.0)) as client:
+                failures = _all(missing, client, store, options)
+            if failures:
+                left = sum(not kept(image, store).is_file() for image in missing)
+                raise DataUnavailable(
+                    f"data of {task.name}: {left} of {len(images)} images are missing, among them {failures[0]}; "
+                    "the others are kept",
+                    mend=prepare_command(task, options),
+                )
+    for image in images:
+        place_file(kept(image, store), into / "images" / image.name)
+
+
+def listed(file: Path, task: Task) -> list[Image]:
+    """The images of a COCO file with their addresses. Raises SuiteError where it is none, or has no safe names."""
+    try:
+        entries = json.loads(file.read_text(encoding="utf-8"))["images"]
+        images = [Image(entry["coco_url"], entry["file_name"]) for entry in entries]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SuiteError(
+            f"{task.name}: {file.name} is no COCO file with coco_url and file_name for each image: "
+            f"{type(error).__name__}: {error}"
+        ) from None
+    for image in images:
+        if not _NAME.fullmatch(image.name) or not image.address.startswith(("http://", "https://")):
+            raise SuiteError(f"{task.name}: {file.name} lists {image.name!r} at {image.address!r}, which is not safe")
+    return images
+
+
+def kept(image: Image, store: Path) -> Path:
+    """Where a whole image lies: the list has no checksums, so its address names it."""
+    digest = hashlib.sha256(image.address.encode()).hexdigest()
+    return store / digest[:2] / digest[2:34]
+
+
+def _all(images: list[Image], client: httpx.Client, store: Path, options: Options) -> list[str]:
+    """Download, a few at once; what went wrong. Few are begun ahead, so that an interrupt ends it soon."""
+    from tqdm import tqdm
+
+    waiting = iter(images)
+    failures: list[str] = []
+    with (
+        ThreadPoolExecutor(AT_ONCE) as pool,
+        tqdm(total=len(images), unit="image", disable=None if options.progress else True) as bar,
+    ):
+        running: set[Future[None]] = set()
+        while len(failures) < MOST_FAILURES:
+            running |= {pool.submit(_one, image, client, store) for image in islice(waiting, AT_ONCE - len(running))}
+            if not running:
+                break
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                bar.update()
+                try:
+                    future.result()
+                except _Failed as failure:
+                    failures.append(str(failure))
+    return failures
+
+
+def _one(image: Image, client: httpx.Client, store: Path) -> None:
+    """One image, whole or not at all. Raises _Failed."""
+    target = kept(image, store)
+    target.parent.mkdir(exist_ok=True)
+    part = target.with_name(f"{target.name}.part")
+    reason = ""
+    for attempt in range(ATTEMPTS):
+        try:
+            part.write_bytes(_read(image, client))
+            part.replace(target)
+            return
+        except _Again as again:
+            reason = str(again)
+        if attempt + 1 < ATTEMPTS:
+            _sleep(0.5 * 2.0**attempt)
+    raise _Failed(f"{image.address} ({reason})")
+
+
+def _read(image: Image, client: httpx.Client) -> bytes:
+    """One request. Raises _Again, _Failed. A body shorter than announced is an error of httpx's."""
+    import httpx
+
+    try:
+        reply = client.get(image.address)
+    except httpx.TransportError as error:
+        raise _Again(f"{type(error).__name__}: {error}") from None
+    except httpx.HTTPError as error:
+        raise _Failed(f"{image.address} ({error})") from None
+    if reply.status_code in (408, 429) or reply.status_code >= 500:
+        raise _Again(f"the server answers {reply.status_code}")
+    if reply.status_code != 200:
+        raise _Failed(f"{image.address} (the server answers {reply.status_code})")
+    if not reply.content:
+        raise _Again("the server sent nothing")
+    return reply.content

@@ -1,0 +1,164 @@
+"""Files of a data set or model on the Hugging Face hub, at one revision, through huggingface_hub and its cache."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pytest_mlab.core.task import Source, Task
+from pytest_mlab.data.checksums import sha256_of
+from pytest_mlab.data.sources.base import (
+    FULL_EXTRA,
+    Options,
+    announce,
+    place_file,
+    prepare_command,
+    require_consent,
+    size_text,
+)
+from pytest_mlab.errors import DataUnavailable, SuiteError
+
+REF = re.compile(r"(datasets|models)/([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})(?::([^,:\s]+(?:,[^,:\s]+)*))?")
+_WILD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """``datasets/<owner>/<name>@<commit>:<path>,<path>`` taken apart; a path may be a pattern."""
+
+    kind: str
+    repository: str
+    revision: str
+    paths: tuple[str, ...] = ()  # none means every file
+
+    @property
+    def exact(self) -> bool:
+        """Every path names one file."""
+        return bool(self.paths) and not any(_WILD.search(path) for path in self.paths)
+
+
+def parse_ref(ref: str) -> Reference:
+    """Raises ValueError."""
+    found = REF.fullmatch(ref)
+    if not found:
+        raise ValueError(ref)
+    paths = tuple(found[4].split(",")) if found[4] else ()
+    return Reference(found[1].removesuffix("s"), found[2], found[3], paths)
+
+
+def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
+    """Put the files into ``into`` under their paths in the repository. Raises DataUnavailable, SuiteError.
+
+    Files that are named one by one and lie in the hub's cache already are taken from there, without the network.
+    """
+    try:
+        import huggingface_hub  # noqa: F401
+    except ImportError as error:
+        raise DataUnavailable(
+            f"fetching the data of {task.name} from Hugging Face needs the package {error.name}",
+            mend=f"{FULL_EXTRA} && {prepare_command(task, options)}",
+        ) from None
+    require_consent(source, task, options)
+    reference = parse_ref(source.ref)
+    files = _cached(reference) or _downloaded(reference, source, task, options)
+    _check(files, reference, source, task, options)
+    for name, file in files.items():
+        place_file(file, into / name)
+
+
+def _cached(reference: Reference) -> dict[str, Path]:
+    """All files of an exact reference when the hub's cache has all of them; else none."""
+    from huggingface_hub import try_to_load_from_cache
+
+    if not reference.exact:
+        return {}
+    files = {}
+    for path in reference.paths:
+        found = try_to_load_from_cache(
+            reference.repository, path, revision=reference.revision, repo_type=reference.kind
+        )
+        if not isinstance(found, str):
+            return {}
+        files[path] = Path(found).resolve()
+    return files
+
+
+def _downloaded(reference: Reference, source: Source, task: Task, options: Options) -> dict[str, Path]:
+    """The files that the reference names, from the hub. An interrupted download goes on where it was cut."""
+    from huggingface_hub import snapshot_download
+
+    announce(f"fetching {source.ref} from Hugging Face ({size_text(source)})", options)
+    with _as_unavailable(source, task, options), _bars(options):
+        place = Path(
+            snapshot_download(
+                reference.repository,
+                repo_type=reference.kind,
+                revision=reference.revision,
+                allow_patterns=list(reference.paths) or None,
+            )
+        )
+    names = {path.relative_to(place).as_posix(): path for path in place.rglob("*") if path.is_file()}
+    patterns = reference.paths or ("*",)
+    return {name: path.resolve() for name, path in sorted(names.items()) if any(fnmatchcase(name, p) for p in patterns)}
+
+
+def _check(files: dict[str, Path], reference: Reference, source: Source, task: Task, options: Options) -> None:
+    """Every path of the reference brought a file, and the one with a sha256 is the right one."""
+    for path in reference.paths or ("*",):
+        if not any(fnmatchcase(name, path) for name in files):
+            raise SuiteError(f"{task.name}: {source.ref}: the repository has no file {path!r} at this revision")
+    for name, file in files.items() if source.sha256 else ():
+        if (found := sha256_of(file)) != source.sha256:
+            raise DataUnavailable(
+                f"data of {task.name}: {name} in the Hugging Face cache is not the expected file: sha256 {found}, "
+                f"expected {source.sha256}; remove {file}",
+                mend=prepare_command(task, options),
+            )
+
+
+@contextmanager
+def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[None]:
+    """Errors of the hub as DataUnavailable, with the way out."""
+    from huggingface_hub import errors
+
+    where = f"data of {task.name}: {source.ref}"
+    again = prepare_command(task, options, accept=task.name if source.consent else "")
+    try:
+        yield
+    except errors.RepositoryNotFoundError:  # the hub says so of gated and private ones as well
+        raise DataUnavailable(
+            f"{where}: Hugging Face has no such repository, or shows it only to accounts that accepted its terms",
+            mend=f"HF_TOKEN=<token> {again}",
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise SuiteError(f"{where}: Hugging Face has no such revision") from None
+    except (errors.HTTPError, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataUnavailable(f"{where} could not be fetched: {reason}", mend=again) from None
+
+
+@contextmanager
+def _bars(options: Options) -> Iterator[None]:
+    """Progress bars on a terminal where progress is asked for, and nothing elsewhere."""
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    logger = logging.getLogger("huggingface_hub")
+    level = logger.level
+    quiet = not (options.progress and sys.stderr.isatty())
+    restore = quiet and not are_progress_bars_disabled()
+    if quiet:
+        logger.setLevel(logging.ERROR)
+    if restore:
+        disable_progress_bars()
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        if restore:
+            enable_progress_bars()

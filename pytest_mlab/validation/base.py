@@ -1,0 +1,60 @@
+"""What a check is and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pytest_mlab.errors import MlabError
+
+if TYPE_CHECKING:
+    from pytest_mlab.validation.bench import Bench
+
+Status = Literal["ok", "fail", "not_applicable", "not_run"]
+
+
+class Unavailable(MlabError):
+    """Something that a check works on does not exist, because of a fault that another check reports."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found: ``reason`` is one sentence, ``facts`` are JSON values for ``--json`` and the table."""
+
+    status: Status
+    reason: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Check(Protocol):
+    """One property that a sound task has. ``name`` is what ``--only`` takes, ``about`` one line of what must hold."""
+
+    @property
+    def name(self) -> str:
+        """The check's name."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What holds when it is ok."""
+        ...
+
+    def run(self, bench: Bench) -> Finding:
+        """Look. Raises Unavailable when there is nothing to look at, another MlabError for a fault of the task."""
+        ...
+
+
+def ok(reason: str, **facts: Any) -> Finding:
+    """The property holds."""
+    return Finding("ok", reason, facts)
+
+
+def fail(reason: str, **facts: Any) -> Finding:
+    """The property does not hold."""
+    return Finding("fail", reason, facts)
+
+
+def not_applicable(reason: str, **facts: Any) -> Finding:
+    """The property has no meaning for a task of this kind, or in this sandbox."""
+    return Finding("not_applicable", reason, facts)

@@ -1,0 +1,256 @@
+"""What the checks of one task share: its data, its sandbox, runs of its baseline and reference, evaluations.
+
+Everything is made when a check first asks for it and kept until the task's last check is done.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pytest_mlab.adapters import sandboxes
+from pytest_mlab.compose.packages import check_packages
+from pytest_mlab.core.ports import Connection, SandboxSpec
+from pytest_mlab.core.task import Task
+from pytest_mlab.data.prepare import Prepared, prepare
+from pytest_mlab.errors import SuiteError
+from pytest_mlab.measuring import replay
+from pytest_mlab.runtime.evaluate import Verdict, evaluate
+from pytest_mlab.runtime.provision import provision
+from pytest_mlab.runtime.workspace import Workspace
+from pytest_mlab.suites.actions import recorded_script, scripted_actions
+from pytest_mlab.validation.base import Unavailable
+from pytest_mlab.validation.usage import MeteredSandbox
+
+EVALUATION_TIMEOUT = 600.0
+"""Seconds that one evaluation may take here."""
+
+
+@dataclass(frozen=True)
+class LeakLimits:
+    """From where on something visible counts as a leak (docs/validation.md argues for the defaults).
+
+    ``error``: share of the errors of always saying the most frequent answer that a visible column saves;
+    ``rank``: absolute rank correlation of a visible number with an answer that is a number; ``bits``: information that
+    a run of answers must have before finding it somewhere means anything; ``windows``: share of the pieces of an
+    answer file without columns that one visible file must hold.
+    """
+
+    error: float = 0.9
+    rank: float = 0.99
+    bits: float = 64.0
+    windows: float = 0.5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to validate: ``runs`` of the baseline, on the data ``variant``, in the ``sandbox``."""
+
+    cache: Path
+    variant: str = "mini"
+    sandbox: str = "auto"
+    runs: int = 1
+    docker_image: str = ""
+    network: bool = False
+    leaks: LeakLimits = field(default_factory=LeakLimits)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A task that is to be validated; ``load`` raises SuiteError when it is broken."""
+
+    name: str
+    suite: str
+    load: Callable[[], Task]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One replay of ``baseline`` or ``reference`` and its evaluation. ``fault`` says why a script failed, and then
+    there is no ``verdict``; ``tampered`` are read-only files that it changed; memory is that of the largest process."""
+
+    workspace: Workspace
+    seconds: float
+    memory_mb: float
+    fault: str = ""
+    verdict: Verdict | None = None
+    evaluation_mb: float = 0.0
+    tampered: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> float | None:
+        """The score; None when there is none."""
+        return self.verdict.score if self.verdict else None
+
+    @property
+    def problem(self) -> str:
+        """Why there is no score; '' when there is one."""
+        if self.fault or self.verdict is None:
+            return self.fault
+        return "" if self.verdict.word == "scored" else f"{self.verdict.word}: {self.verdict.reason}"
+
+
+class Bench:
+    """Where one task is tried out. A context manager: what was made is removed at the end."""
+
+    def __init__(self, subject: Subject, settings: Settings) -> None:
+        self.subject = subject
+        self.settings = settings
+        self._numbers = itertools.count(1)
+        self._baselines: list[Run] = []
+        self._trivials: list[Run] = []
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if "scratch" in self.__dict__:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+    @cached_property
+    def task(self) -> Task:
+        """The task. Raises Unavailable when it does not load."""
+        try:
+            return self.subject.load()
+        except SuiteError:
+            raise Unavailable("the task's files are wrong: see schema") from None
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The data. Raises SuiteError, DataUnavailable, ConfigError."""
+        return prepare(self.task, self.settings.variant, self.settings.cache)
+
+    @cached_property
+    def scratch(self) -> Path:
+        """A folder of the bench's own, where sandboxes can show what is in it."""
+        place = self.settings.cache / "workspaces"
+        place.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix="validate-", dir=place))
+
+    @cached_property
+    def sandbox(self) -> MeteredSandbox:
+        """The sandbox of a trial: the cache and the task's suite are hidden. Raises RequirementMissing."""
+        hidden = (self.settings.cache, self.task.folder.parent)
+        name, image = self.settings.sandbox, self.settings.docker_image
+        chosen = sandboxes.choose(name, trusted_agents=True, docker_image=image, hidden=hidden)
+        return MeteredSandbox(chosen.sandbox)
+
+    def folder(self, word: str) -> Path:
+        """A path in the scratch folder that nobody has used."""
+        return self.scratch / f"{word}-{next(self._numbers)}"
+
+    def fresh(self) -> Workspace:
+        """A workspace as an agent gets it."""
+        public, files = self.prepared.public, self.prepared.files
+        return provision(self.task, public, files, self.folder("workspace"), mounts=self.sandbox.mounts)
+
+    def open(self, workspace: Workspace) -> Connection:
+        """The sandbox of an agent. Raises SandboxError, RequirementMissing."""
+        settings, resources = self.settings, self.task.resources
+        spec = SandboxSpec(workspace.root, self._label(), workspace.mounts, resources, settings.network)
+        return self.sandbox.open(spec)
+
+    def evaluate(
+        self, submission: Path, answers: Path | None = None, *, timeout: float = EVALUATION_TIMEOUT
+    ) -> Verdict:
+        """The evaluator's verdict on a folder, in a sandbox of its own; it has ``timeout`` seconds."""
+        return evaluate(
+            self.task,
+            self.sandbox,
+            submission=submission,
+            answers=answers or self.prepared.answers,
+            label=self._label(),
+            scratch=self.scratch,
+            timeout=timeout,
+        )
+
+    def baselines(self, count: int) -> Sequence[Run]:
+        """At least ``count`` runs of the baseline; a run that failed is the last."""
+        return self._runs("baseline", self._baselines, count)
+
+    def recorded(self, count: int) -> Sequence[Run]:
+        """The same of what the recorded baseline was measured with: starter, or a trivial predictor that beat it."""
+        if recorded_script(self.task, self.settings.variant) == "baseline":
+            return self.baselines(count)
+        return self._runs("trivial", self._trivials, count)
+
+    @cached_property
+    def reference(self) -> Run:
+        """A run of the reference."""
+        return self._run("reference")
+
+    @cached_property
+    def submission(self) -> Path:
+        """A folder that holds a valid submission, the reference's. Raises Unavailable."""
+        if problem := self.reference.problem:
+            raise Unavailable(f"the reference gives no valid submission: {problem}")
+        return self.reference.workspace.root
+
+    @cached_property
+    def valid_score(self) -> float:
+        """What :attr:`submission` scores. Raises Unavailable."""
+        score = self.reference.score if self.submission else None
+        assert score is not None
+        return score
+
+    def copy_submission(self) -> Path:
+        """A copy of the valid submission's workspace, without the public data, to be changed (never in place)."""
+        target = self.folder("submission")
+        root, public = self.submission, self.prepared.files
+        shutil.copytree(root, target, symlinks=True, copy_function=_link, ignore=_without(root, public))
+        return target
+
+    def _runs(self, what: Literal["baseline", "trivial"], made: list[Run], count: int) -> Sequence[Run]:
+        while len(made) < count and not any(run.problem for run in made):
+            made.append(self._run(what))
+        return tuple(made)
+
+    def _run(self, what: Literal["baseline", "reference", "trivial"]) -> Run:
+        workspace = self.fresh()
+        self.sandbox.peak_mb = 0.0
+        fault, begin = "", time.perf_counter()
+        connection = self.open(workspace)
+        try:
+            check_packages(self.task, connection)
+            begin = time.perf_counter()
+            replay(self.task, scripted_actions(self.task, what), workspace.root, connection)
+        except SuiteError as error:
+            fault = str(error)
+        finally:
+            connection.close()
+        seconds, memory = time.perf_counter() - begin, self.sandbox.peak_mb
+        tampered = tuple(workspace.tampered())
+        if fault:
+            return Run(workspace, seconds, memory, fault, tampered=tampered)
+        self.sandbox.peak_mb = 0.0
+        verdict = self.evaluate(workspace.root)
+        if verdict.word == "infra_error":
+            raise Unavailable(verdict.reason)
+        return Run(workspace, seconds, memory, "", verdict, self.sandbox.peak_mb, tampered)
+
+    def _label(self) -> str:
+        return f"mlab-validate-{os.getpid()}-{self.subject.name}-{next(self._numbers)}"
+
+
+def _link(source: str, target: str) -> str:
+    """Copy without copying: who changes a file of the copy replaces it."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+    return target
+
+
+def _without(root: Path, names: Collection[str]) -> Callable[[str, list[str]], list[str]]:
+    def ignored(folder: str, entries: list[str]) -> list[str]:
+        return [entry for entry in entries if os.path.relpath(os.path.join(folder, entry), root) in names]
+
+    return ignored

@@ -1,0 +1,78 @@
+"""What the checks found, for a terminal of 80 columns and as a page of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_mlab.core.task import Baseline
+from pytest_mlab.reporting import text
+from pytest_mlab.reporting.markdown import grid
+from pytest_mlab.validation.base import Status
+from pytest_mlab.validation.run import Report, Result
+
+WIDTH = 80
+_WORDS: dict[Status, str] = {"ok": "ok", "fail": "FAIL", "not_applicable": "n/a", "not_run": "NOT RUN"}
+_HEAD = ("task", "metric", "direction", "baseline (mean ± sd)", "degenerate", "reference", "seconds", "validated")
+
+
+def lines(result: Result) -> list[str]:
+    """One line a check; a reason that needs more goes on below it."""
+    head = f"  {_WORDS[result.finding.status]:<7} {result.check:<13} "
+    reason = text.ascii_only(" ".join(result.finding.reason.split()))
+    return text.wrapped(head + reason, WIDTH, "", " " * len(head)) if reason else [head.rstrip()]
+
+
+def last_line(reports: Sequence[Report]) -> str:
+    """How many tasks passed, and which did not."""
+    failed = [report.name for report in reports if not report.passed]
+    told = f"{len(reports) - len(failed)} of {text.plural(len(reports), 'task')} passed"
+    return f"{told}; not: {', '.join(failed)}" if failed else told
+
+
+def markdown(reports: Sequence[Report]) -> str:
+    """The table of tasks with what was measured while they were validated."""
+    first = reports[0]
+    page = [
+        f"# Validated tasks of the suite {first.suite}",
+        "",
+        f"Written by `mlab validate {first.suite} --data {first.variant} --markdown`. Baseline: as recorded in "
+        "task.toml; degenerate: the best score of a null, constant or shuffled submission; reference: one run; "
+        f"seconds: one run of the baseline / of the reference, in the sandbox {first.sandbox}.",
+        "",
+        *grid(list(_HEAD), [_row(report) for report in reports], 4),
+    ]
+    for report in reports:
+        for result in report.results:
+            if result.finding.status in ("fail", "not_run"):
+                page += ["", f"- **{report.name}**, {result.check}: {' '.join(result.finding.reason.split())}"]
+    return "\n".join(page) + "\n"
+
+
+def _row(report: Report) -> list[str]:
+    verdict = "yes" if report.passed else "no"
+    if report.task is None:
+        return [report.name, *[text.NONE] * (len(_HEAD) - 2), verdict]
+    metric, variant = report.task.metric, report.task.variants.get(report.variant)
+    starter, reference = report.facts("starter"), report.facts("reference")
+    return [
+        report.name,
+        metric.name,
+        f"{'higher' if report.task.sign > 0 else 'lower'} is better",
+        _spread(variant.baseline if variant else None),
+        _score(report.facts("degenerate").get("best")),
+        _score(reference.get("score")),
+        f"{_seconds(starter.get('seconds'))} / {_seconds(reference.get('seconds'))}",
+        verdict,
+    ]
+
+
+def _spread(baseline: Baseline | None) -> str:
+    return text.NONE if baseline is None else f"{_score(baseline.mean)} ± {baseline.std:.2g}"
+
+
+def _score(value: float | None) -> str:
+    return text.NONE if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+def _seconds(value: float | None) -> str:
+    return text.NONE if value is None else f"{value:.1f}"

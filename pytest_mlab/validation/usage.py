@@ -1,0 +1,78 @@
+"""A sandbox that also says how much memory its programs used: every command runs below a small one that asks."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from pytest_mlab.core.ports import Connection, Execution, Sandbox, SandboxSpec
+
+_ASK = """
+import os, resource, signal, subprocess, sys
+status = subprocess.call(sys.argv[2:])
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+os.write(1, f"{sys.argv[1]}{peak}".encode())
+if status < 0:
+    signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+sys.exit(status)
+"""
+
+
+class MeteredSandbox:
+    """``sandbox``, with ``peak_mb``: the resident set of the largest process since it was last set to 0, in MiB."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self.name = sandbox.name
+        self.isolated = sandbox.isolated
+        self.mounts = sandbox.mounts
+        self.peak_mb = 0.0
+
+    def check(self) -> str:
+        """As the sandbox."""
+        return self._sandbox.check()
+
+    def open(self, spec: SandboxSpec) -> Connection:
+        """As the sandbox."""
+        return _Metered(self._sandbox.open(spec), self)
+
+    def sweep(self, label_prefix: str) -> int:
+        """As the sandbox."""
+        return self._sandbox.sweep(label_prefix)
+
+
+class _Metered:
+    def __init__(self, connection: Connection, owner: MeteredSandbox) -> None:
+        self._connection = connection
+        self._owner = owner
+        self.python = connection.python
+
+    def locate(self, target: str) -> str:
+        return self._connection.locate(target)
+
+    def execute(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        keep: int = 1 << 20,
+        sink: Callable[[bytes], None] | None = None,
+    ) -> Execution:
+        mark = f"{secrets.token_hex(8)}:"
+        command = [self.python, "-I", "-S", "-c", _ASK, mark, *argv]
+        ended = self._connection.execute(command, timeout=timeout, env=env, stdin=stdin, keep=keep, sink=sink)
+        output, found, peak = ended.output.rpartition(mark.encode())
+        if not found or not peak.isdigit():  # it was killed, or something that it left behind wrote on
+            return ended
+        self._owner.peak_mb = max(self._owner.peak_mb, int(peak) / 1024)
+        return replace(ended, output=output, output_bytes=ended.output_bytes - len(mark) - len(peak))
+
+    def repl(self, code: str, *, timeout: float | None = None, keep: int = 1 << 20) -> Execution:
+        return self._connection.repl(code, timeout=timeout, keep=keep)
+
+    def close(self) -> None:
+        self._connection.close()
