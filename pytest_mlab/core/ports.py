@@ -65,17 +65,32 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Message:
-    """One chat message."""
+class ToolCall:
+    """An action that a model asks for. ``id`` ties the answer to it; ``arguments`` is the JSON text as the model wrote
+    it, which need not parse; ``name`` is an action's name, or what the model wrote where it is none."""
 
-    role: Literal["system", "user", "assistant"]
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """One chat message. An assistant's may hold ``tool_calls``; a message of the role ``tool`` answers the one whose
+    id is ``tool_call_id``."""
+
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
 
 
 @dataclass(frozen=True)
 class ModelRequest:
     """A completion to ask for; None leaves the provider's default. ``timeout`` bounds one attempt, in seconds;
-    ``deadline`` (from ``time.monotonic()``) bounds all attempts and waits together."""
+    ``deadline`` (from ``time.monotonic()``) bounds all attempts and waits together. ``tools`` are what the model may
+    call, of which it must call one when ``must_call``; ``schema`` is a JSON schema that the answer's text must follow.
+    """
 
     model: str
     messages: tuple[Message, ...]
@@ -84,6 +99,9 @@ class ModelRequest:
     stop: tuple[str, ...] = ()
     timeout: float = 600.0
     deadline: float | None = None
+    tools: tuple[ActionSpec, ...] = ()
+    must_call: bool = False
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +117,17 @@ class ModelReply:
     retries: int = 0
     waited: float = 0.0
     finish_reason: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is known of a model before it is called: its litellm name, whether it takes tools natively (others get
+    them by a text protocol) and how many tokens fit into a prompt (None: unknown)."""
+
+    name: str
+    native_tools: bool
+    context: int | None
 
 
 class ModelClient(Protocol):
@@ -106,6 +135,10 @@ class ModelClient(Protocol):
 
     def complete(self, request: ModelRequest) -> ModelReply:
         """One completion, retried within bounds."""
+        ...
+
+    def facts(self, model: str) -> ModelFacts:
+        """What is known of ``model``."""
         ...
 
 
@@ -120,8 +153,16 @@ class Model(Protocol):
         temperature: float | None = None,
         max_tokens: int | None = None,
         stop: Sequence[str] = (),
+        tools: Sequence[ActionSpec] = (),
+        must_call: bool = False,
+        schema: Mapping[str, Any] | None = None,
     ) -> ModelReply:
-        """One completion by the model that plays ``role``. Raises ModelError or BudgetExhausted."""
+        """One completion by the model that plays ``role``. With ``tools`` the reply may hold ``tool_calls``, from any
+        model; ``schema`` asks for a text that is JSON of that schema. Raises ModelError or BudgetExhausted."""
+        ...
+
+    def facts(self, role: Role = "main") -> ModelFacts:
+        """What is known of the model that plays ``role``."""
         ...
 
 

@@ -6,12 +6,22 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pytest_mlab.core.budget import Usage
 from pytest_mlab.core.plan import Models
-from pytest_mlab.core.ports import Message, ModelClient, ModelReply, ModelRequest, Role
+from pytest_mlab.core.ports import (
+    ActionSpec,
+    Message,
+    ModelClient,
+    ModelFacts,
+    ModelReply,
+    ModelRequest,
+    Role,
+    ToolCall,
+)
 from pytest_mlab.errors import BudgetExhausted, ConfigError, ModelError
 from pytest_mlab.runtime.account import Account
 from pytest_mlab.store.content import ContentStore
@@ -45,6 +55,9 @@ class MeteredModel:
         temperature: float | None = None,
         max_tokens: int | None = None,
         stop: Sequence[str] = (),
+        tools: Sequence[ActionSpec] = (),
+        must_call: bool = False,
+        schema: Mapping[str, Any] | None = None,
     ) -> ModelReply:
         """One completion by the model that plays ``role``.
 
@@ -54,7 +67,15 @@ class MeteredModel:
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         self._check(role)
         request = ModelRequest(
-            self._name(role), messages, temperature, max_tokens, tuple(stop), deadline=self._deadline()
+            self._name(role),
+            messages,
+            temperature,
+            max_tokens,
+            tuple(stop),
+            deadline=self._deadline(),
+            tools=tuple(tools),
+            must_call=must_call,
+            schema=schema,
         )
         begin = time.monotonic()
         try:
@@ -66,6 +87,10 @@ class MeteredModel:
         self._record(role, request, reply)
         self._check(role)
         return reply
+
+    def facts(self, role: Role = "main") -> ModelFacts:
+        """What is known of the model that plays ``role``. Raises ConfigError without a model."""
+        return self.client.facts(self._name(role))
 
     def _name(self, role: Role) -> str:
         name = getattr(self.models, role) or self.models.main
@@ -96,6 +121,7 @@ class MeteredModel:
                 model=request.model,
                 prompt=self._blob(_as_json(request)),
                 reply=self._blob(reply.text),
+                tool_calls=self._calls(reply.tool_calls),
                 usage=reply.usage,
                 cost=reply.cost,
                 seconds=reply.seconds,
@@ -124,15 +150,33 @@ class MeteredModel:
             )
         )
 
+    def _calls(self, calls: Sequence[ToolCall]) -> list[dict[str, str]]:
+        return [{"name": call.name, "arguments": self.redact(call.arguments)} for call in calls]
+
     def _blob(self, text: str) -> str:
         return self.store.put_bytes(self.redact(text).encode("utf-8", "replace")).digest
 
 
 def _as_json(request: ModelRequest) -> str:
-    content = {
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+    content: dict[str, Any] = {
+        "messages": [_message(message) for message in request.messages],
         "temperature": request.temperature,
         "max_tokens": request.max_tokens,
         "stop": list(request.stop),
     }
+    if request.tools:
+        content["tools"] = [tool.name for tool in request.tools]
+    if request.must_call:
+        content["must_call"] = True
+    if request.schema is not None:
+        content["schema"] = request.schema
     return json.dumps(content, ensure_ascii=False)
+
+
+def _message(message: Message) -> dict[str, Any]:
+    plain: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        plain["tool_calls"] = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_calls]
+    if message.tool_call_id:
+        plain["tool_call_id"] = message.tool_call_id
+    return plain

@@ -54,6 +54,8 @@ class ModelCall(_Event):
     waited: float = 0.0
     retries: int = 0
     finish_reason: str = ""
+    tool_calls: list[dict[str, str]] = Field(default_factory=list)
+    """What the model called: ``name`` and ``arguments`` (JSON text) of each."""
     error: str = ""
     ledger: Ledger
 

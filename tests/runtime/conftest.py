@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
 from pytest_mlab.adapters.sandboxes.local import Local
 from pytest_mlab.core.budget import Budget, Usage
-from pytest_mlab.core.ports import Action, Connection, Message, ModelReply, Observation, Role, SandboxSpec
+from pytest_mlab.core.ports import (
+    Action,
+    ActionSpec,
+    Connection,
+    Message,
+    ModelFacts,
+    ModelReply,
+    Observation,
+    Role,
+    SandboxSpec,
+)
 from pytest_mlab.core.task import Direction, Metric, Resources, Submission, Task
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.runtime.account import Account
@@ -53,6 +63,9 @@ class FakeModel:
         temperature: float | None = None,
         max_tokens: int | None = None,
         stop: Sequence[str] = (),
+        tools: Sequence[ActionSpec] = (),
+        must_call: bool = False,
+        schema: Mapping[str, Any] | None = None,
     ) -> ModelReply:
         assert isinstance(prompt, str)
         self.asked.append((role, prompt))
@@ -61,6 +74,9 @@ class FakeModel:
         if isinstance(reply, Exception):
             raise reply
         return ModelReply(reply, "fake", Usage(), 0.0, 0.0, finish_reason=self.finish_reason)
+
+    def facts(self, role: Role = "main") -> ModelFacts:
+        return ModelFacts("fake", native_tools=True, context=None)
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_mlab.core.budget import Budget, Ledger, Usage
 from pytest_mlab.core.plan import Models
-from pytest_mlab.core.ports import Message, ModelReply, ModelRequest
+from pytest_mlab.core.ports import ActionSpec, Message, ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.errors import BudgetExhausted, ConfigError, ProviderDownError
 from pytest_mlab.runtime.account import Account
 from pytest_mlab.runtime.metering import MeteredModel
@@ -36,7 +36,13 @@ class FakeClient:
         self.during()
         if self.error is not None:
             raise self.error
-        return ModelReply("fine " + SECRET, request.model, Usage(30, 10, 5, 2), self.cost, 1.5, 2, 0.7, "stop")
+        calls = (ToolCall("1", tool.name, SECRET) for tool in request.tools)
+        return ModelReply(
+            "fine " + SECRET, request.model, Usage(30, 10, 5, 2), self.cost, 1.5, 2, 0.7, "stop", tuple(calls)
+        )
+
+    def facts(self, model: str) -> ModelFacts:
+        return ModelFacts(model, native_tools=True, context=1000)
 
 
 class Clock:
@@ -189,3 +195,21 @@ def test_a_failed_call_is_written_and_passed_on(bench: Bench) -> None:
     assert (call.retries, call.waited, call.reply, call.usage) == (3, 4.5, "", Usage())
     assert bench.account.ledger.model_calls == 1
     assert bench.account.ledger.known_cost == 0.0
+
+
+def test_tool_calls_are_written_without_secrets(bench: Bench) -> None:
+    tool = ActionSpec("List Files", "lists", {"type": "object", "properties": {}})
+    asked = Message("assistant", "", (ToolCall("0", "List Files", "{}"),))
+    reply = bench.model.complete([Message("user", "go"), asked, Message("tool", "a.py", (), "0")], tools=[tool])
+    assert reply.tool_calls == (ToolCall("1", "List Files", SECRET),)
+    [call] = bench.calls
+    assert call.tool_calls == [{"name": "List Files", "arguments": "[KEY]"}]
+    prompt = json.loads(bench.store.read_bytes(call.prompt))
+    assert prompt["tools"] == ["List Files"]
+    assert prompt["messages"][1]["tool_calls"] == [{"id": "0", "name": "List Files", "arguments": "{}"}]
+    assert prompt["messages"][2]["tool_call_id"] == "0"
+
+
+def test_what_is_known_of_the_model_of_a_role(bench: Bench) -> None:
+    bench.models = Models("m", fast="f")
+    assert bench.model.facts("fast") == ModelFacts("f", native_tools=True, context=1000)

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_mlab.core.budget import Budget, Ledger, Usage
-from pytest_mlab.core.ports import Action, ActionSpec, Message, Model, ModelReply, Observation, Role, Step
+from pytest_mlab.core.ports import (
+    Action,
+    ActionSpec,
+    Message,
+    Model,
+    ModelFacts,
+    ModelReply,
+    Observation,
+    Role,
+    Step,
+    ToolCall,
+)
 from pytest_mlab.errors import BudgetExhausted, TrialOver
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {
@@ -46,21 +57,24 @@ def spec(name: str) -> ActionSpec:
 
 @dataclass(frozen=True)
 class Asked:
-    """One call of the fake model."""
+    """One call of the fake model; ``prompt`` is the contents of all messages."""
 
     prompt: str
     role: Role
     temperature: float | None
     stop: tuple[str, ...]
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ActionSpec, ...] = ()
 
 
 @dataclass
 class FakeModel:
-    """Gives ``main`` replies one after the other (a list that is used up, an exception raises) and ``fast`` replies
-    by a function of the prompt."""
+    """Gives ``main`` replies one after the other (each a text, an exception to raise, or a tuple of tool calls) and
+    ``fast`` replies by a function of the prompt."""
 
-    main: list[str | Exception] = field(default_factory=list)
+    main: list[Any] = field(default_factory=list)
     fast: Callable[[str], str] = lambda prompt: "in short"
+    known: ModelFacts = ModelFacts("fake", native_tools=True, context=None)
     asked: list[Asked] = field(default_factory=list)
 
     def complete(
@@ -71,13 +85,22 @@ class FakeModel:
         temperature: float | None = None,
         max_tokens: int | None = None,
         stop: Sequence[str] = (),
+        tools: Sequence[ActionSpec] = (),
+        must_call: bool = False,
+        schema: Mapping[str, Any] | None = None,
     ) -> ModelReply:
-        assert isinstance(prompt, str)
-        self.asked.append(Asked(prompt, role, temperature, tuple(stop)))
-        text = self.fast(prompt) if role == "fast" else self.main.pop(0)
-        if isinstance(text, Exception):
-            raise text
-        return ModelReply(text, "fake", Usage(), 0.0, 0.0)
+        messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
+        text = "\n".join(message.content for message in messages)
+        self.asked.append(Asked(text, role, temperature, tuple(stop), messages, tuple(tools)))
+        answer = self.fast(text) if role == "fast" else self.main.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, tuple):
+            return ModelReply("", "fake", Usage(), 0.0, 0.0, tool_calls=answer)
+        return ModelReply(answer, "fake", Usage(), 0.0, 0.0)
+
+    def facts(self, role: Role = "main") -> ModelFacts:
+        return self.known
 
     def prompts(self, role: Role = "main") -> list[str]:
         """The prompts of one role, in order."""

@@ -63,6 +63,7 @@ class Reply:
     usage: bool = True
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    tools: tuple[tuple[str, str], ...] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     error: Mapping[str, Any] = field(default_factory=dict)
@@ -72,6 +73,13 @@ class Reply:
 def say(text: str, *, usage: bool = True, cached: int = 0, reasoning: int = 0, finish_reason: str = "stop") -> Reply:
     """An ordinary answer; ``cached`` and ``reasoning`` are the parts of prompt and completion tokens so reported."""
     return Reply(text=text, usage=usage, cached_tokens=cached, reasoning_tokens=reasoning, finish_reason=finish_reason)
+
+
+def call(*calls: tuple[str, Mapping[str, Any] | str], text: str | None = None) -> Reply:
+    """An answer that calls tools: each by the name that the request gave it, with arguments (a str goes out as it
+    is, so that it need not be JSON)."""
+    tools = tuple((name, args if isinstance(args, str) else json.dumps(args)) for name, args in calls)
+    return Reply(text=text, tools=tools, finish_reason="tool_calls")
 
 
 def empty(content: str | None = "") -> Reply:
@@ -292,7 +300,10 @@ def _text(content: Any) -> str:
 def _usage(request: Request, reply: Reply) -> Usage:
     return Usage(
         prompt_tokens=len(request.prompt.split()),
-        completion_tokens=len((reply.text or reply.refusal or "").split()) + reply.reasoning_tokens,
+        completion_tokens=len(
+            " ".join([reply.text or reply.refusal or "", *(" ".join(tool) for tool in reply.tools)]).split()
+        )
+        + reply.reasoning_tokens,
         cached_tokens=reply.cached_tokens,
         reasoning_tokens=reply.reasoning_tokens,
     )
@@ -309,7 +320,9 @@ def _usage_json(usage: Usage) -> dict[str, Any]:
 
 
 def _completion(request: Request, reply: Reply, usage: Usage | None) -> dict[str, Any]:
-    message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    if reply.tools:
+        message["tool_calls"] = _tool_calls(request, reply)
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
     body = {**_head(request, "chat.completion"), "choices": [choice]}
     return body if usage is None else {**body, "usage": _usage_json(usage)}
@@ -319,12 +332,20 @@ def _stream(request: Request, reply: Reply, usage: Usage | None) -> Iterator[byt
     head = _head(request, "chat.completion.chunk")
     pieces: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     pieces += [{"content": word} for word in (reply.text or "").splitlines(keepends=True)]
+    pieces += [{"tool_calls": [{"index": i, **one}]} for i, one in enumerate(_tool_calls(request, reply))]
     for piece in pieces:
         yield _event({**head, "choices": [{"index": 0, "delta": piece, "finish_reason": None}]})
     yield _event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish_reason}]})
     if usage is not None and (request.body.get("stream_options") or {}).get("include_usage"):
         yield _event({**head, "choices": [], "usage": _usage_json(usage)})
     yield b"data: [DONE]\n\n"
+
+
+def _tool_calls(request: Request, reply: Reply) -> list[dict[str, Any]]:
+    return [
+        {"id": f"call_{request.index}_{i}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for i, (name, arguments) in enumerate(reply.tools)
+    ]
 
 
 def _event(data: Mapping[str, Any]) -> bytes:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_mlab.adapters.models.errors import headers_of, hide_keys, is_worth_repeating, translate
 from pytest_mlab.adapters.models.library import litellm
-from pytest_mlab.adapters.models.prices import cost
+from pytest_mlab.adapters.models.prices import cost, worst_case_price
 from pytest_mlab.adapters.models.retry import Retry, retry_after
+from pytest_mlab.adapters.models.tools import as_openai_messages, as_openai_tools, called, knows_tools
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.ports import ModelReply, ModelRequest
+from pytest_mlab.core.ports import ModelFacts, ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError
 
 
@@ -57,6 +58,11 @@ class LitellmClient:
             self.sleep(delay)
             waited += delay
 
+    def facts(self, model: str) -> ModelFacts:
+        """From litellm's list; a model that is not in it is taken to know tools."""
+        price = worst_case_price(model)
+        return ModelFacts(model, knows_tools(model), price.context if price else None)
+
     def _ask(self, request: ModelRequest) -> Any:
         timeout = min(request.timeout, self.retry.timeout)
         if request.deadline is not None:
@@ -68,10 +74,13 @@ class LitellmClient:
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
             "stop": list(request.stop) or None,
+            "tools": as_openai_tools(request.tools) or None,
+            "tool_choice": "required" if request.tools and request.must_call else None,
+            "response_format": _response_format(request.schema),
         }
         return litellm().completion(
             model=request.model,
-            messages=[{"role": message.role, "content": message.content} for message in request.messages],
+            messages=as_openai_messages(request.messages),
             timeout=timeout,
             num_retries=0,
             max_retries=0,
@@ -106,7 +115,14 @@ class LitellmClient:
             retries=retries,
             waited=waited,
             finish_reason=str(getattr(choice, "finish_reason", None) or ""),
+            tool_calls=called(choice, request.tools),
         )
+
+
+def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if schema is None:
+        return None
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema)}}
 
 
 def _text(choice: Any) -> str:
