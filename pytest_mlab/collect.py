@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -32,13 +32,14 @@ _MARKERS = (
 @dataclass(frozen=True)
 class Run:
     """A run as the process that collects sees it. ``suite_file`` is a built-in test file that stands in for paths;
-    ``passed_over`` says why a better sandbox was not taken."""
+    ``passed_over`` says why a better sandbox was not taken, ``left_out`` why folders of the suite are no tasks."""
 
     plan: Plan
     brief: Brief
     suite: str
     suite_file: Path | None = None
     passed_over: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def register_markers(config: pytest.Config, modalities: Sequence[str] = ()) -> None:
@@ -164,10 +165,12 @@ def header(run: Run) -> list[str]:
     from pytest_mlab.reporting.text import wrapped
 
     why = f"mlab: sandbox {settings.sandbox}, since {run.passed_over}" if run.passed_over else ""
+    others = "; ".join(f"{name} ({reason})" for name, reason in run.left_out.items())
     return [
         f"mlab: {', '.join(subjects)}; {tasks} tasks x {repeats} repeats = {len(plan.trials)} trials",
         f"mlab: {limits} a trial; data {settings.data}; sandbox {settings.sandbox}; run {plan.run_id}",
         *wrapped(why, 80, rest="  "),
+        *wrapped(f"mlab: no tasks, and left out: {others}" if others else "", 80, rest="  "),
     ]
 
 

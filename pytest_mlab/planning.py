@@ -10,10 +10,10 @@ import json
 import secrets
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_mlab import requirements
 from pytest_mlab.core.names import unknown
@@ -23,6 +23,9 @@ from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.options import MlabOptions, given
 from pytest_mlab.store.rundir import PLAN, RunDir
+
+if TYPE_CHECKING:
+    from pytest_mlab.suites.catalog import Catalog
 
 DEFAULT_AGENT = "research"
 REPORTS = "reports"
@@ -34,7 +37,8 @@ class Planned:
 
     ``tasks`` by name; ``blocked`` says by trial name what is missing and the command that mends it; ``path`` is the
     run directory, which exists only for a ``resumed`` run; ``passed_over`` says why ``auto`` did not take a
-    sandbox that it would have preferred.
+    sandbox that it would have preferred; ``left_out`` are folders of the suite that look like tasks and are none, with
+    the reason.
     """
 
     plan: Plan
@@ -43,6 +47,7 @@ class Planned:
     path: Path
     resumed: bool = False
     passed_over: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Planned:
@@ -61,9 +66,12 @@ def make_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pla
 
 def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Planned:
     """The plan of a new run."""
+    from pytest_mlab.suites.catalog import Catalog
+
     agents = _agents(options, rootdir)
     _check_models(options, agents)
-    tasks = _tasks(options, rootdir)
+    catalog = Catalog(rootdir, _cache_dir(options))
+    tasks = _tasks(options, catalog)
     sandbox = requirements.resolve_sandbox(options, agents)
     settings = RunSettings(
         repeats=options.repeats,
@@ -91,7 +99,8 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pl
     by_name = {task.name: task for task in tasks}
     path = options.run_dir.absolute() if options.run_dir else rootdir / REPORTS / run_id
     blocked = requirements.blocked(plan, by_name, sandbox.missing) if probe else {}
-    return Planned(plan, by_name, blocked, path, passed_over=sandbox.passed_over)
+    left_out = {} if options.task else catalog.left_out(options.suite)
+    return Planned(plan, by_name, blocked, path, passed_over=sandbox.passed_over, left_out=left_out)
 
 
 def new_run_id() -> str:
@@ -186,11 +195,8 @@ def _check_models(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> Non
     requirements.check_models((*options.model, options.edit_model or "", options.fast_model or ""), options.max_cost)
 
 
-def _tasks(options: MlabOptions, rootdir: Path) -> tuple[Task, ...]:
+def _tasks(options: MlabOptions, catalog: Catalog) -> tuple[Task, ...]:
     """The suite's tasks that ``--mlab-task`` names; no other is read, and may be broken."""
-    from pytest_mlab.suites.catalog import Catalog
-
-    catalog = Catalog(rootdir, _cache_dir(options))
     names = catalog.task_names(options.suite)
     if not options.task:
         return catalog.tasks(options.suite)
@@ -200,7 +206,7 @@ def _tasks(options: MlabOptions, rootdir: Path) -> tuple[Task, ...]:
         if not found:
             raise ConfigError(f"--mlab-task={pattern}: {unknown('task', pattern, names)} (suite {options.suite})")
         chosen |= found
-    return tuple(catalog.task(name, options.suite) for name in sorted(chosen))
+    return catalog.tasks(options.suite, chosen)
 
 
 def _cache_dir(options: MlabOptions) -> Path:

@@ -107,7 +107,8 @@ def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[st
 def missing_for_task(task: Task, settings: RunSettings) -> str:
     """The first thing that the task needs and is absent; '' when all is there."""
     return (
-        _variant(task, settings.data)
+        task.fault
+        or _variant(task, settings.data)
         or _foreign_baseline(task, settings.data)
         or _gpus(task)
         or ("" if settings.sandbox == "docker" else _packages(task))

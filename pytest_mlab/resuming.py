@@ -88,14 +88,14 @@ def _difference(stored: Plan, asked: Plan) -> str:
 
 
 def _unchanged_tasks(plan: Plan) -> dict[str, Task]:
-    from pytest_mlab.suites.loader import load_task
+    from pytest_mlab.suites.foreign import load_for_plan
 
     tasks: dict[str, Task] = {}
     for planned in plan.tasks:
         folder = Path(planned.folder)
         if not folder.is_dir():
             raise ConfigError(f"run {plan.run_id} has the task {planned.name} from {folder}, which is gone; restore it")
-        task = load_task(folder, planned.suite)
+        task = load_for_plan(folder, planned.suite, Path(plan.settings.cache_dir))
         if task.digest != planned.digest:
             raise ConfigError(
                 f"the task {planned.name} ({folder}) has changed since run {plan.run_id} began; its trials could not "

@@ -49,16 +49,17 @@ def start(session: pytest.Session, options: MlabOptions) -> None:
     gate = GatePolicy.resolve(options.gate, options.fail_under).mode
     if is_worker(config):
         brief = Brief.from_wire(config.workerinput["mlab"])  # type: ignore[attr-defined]  # xdist's
-        plan, passed_over = RunDir.open(brief.run_dir).plan, ""
+        plan, passed_over, left_out = RunDir.open(brief.run_dir).plan, "", {}
     else:
         controller = Controller(session, options)
         config.pluginmanager.register(controller, "mlab-controller")
-        brief, plan, passed_over = controller.brief, controller.planned.plan, controller.planned.passed_over
+        brief, planned = controller.brief, controller.planned
+        plan, passed_over, left_out = planned.plan, planned.passed_over, dict(planned.left_out)
         if is_distributed(config):
             config.pluginmanager.register(Distribution(controller), "mlab-distribution")
     collect.register_modalities(config, [task.modality for task in brief.tasks.values()])
     suite = suite_name(options.suite)
-    run = Run(plan, brief, suite, collect.point_at_suite(config, suite), passed_over)
+    run = Run(plan, brief, suite, collect.point_at_suite(config, suite), passed_over, left_out)
     config.stash[RUN] = run
     if not is_distributed(config):
         config.stash[WORKER] = worker = Worker(run, options, gate)

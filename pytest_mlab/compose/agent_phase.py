@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 
 from pytest_mlab.adapters.agent_loader import load_agent, plan_agent
 from pytest_mlab.compose.job import Job
+from pytest_mlab.compose.models import make_model
 from pytest_mlab.compose.packages import check_packages
 from pytest_mlab.core.budget import Ledger
-from pytest_mlab.core.plan import Models
-from pytest_mlab.core.ports import Agent, Connection, Environment, Model, Sandbox, SandboxSpec
+from pytest_mlab.core.ports import Agent, Connection, Environment, Sandbox, SandboxSpec
 from pytest_mlab.core.trial import EndedBy, Outcome
 from pytest_mlab.errors import (
     AgentLoadError,
@@ -36,7 +36,6 @@ from pytest_mlab.runtime.account import Account
 from pytest_mlab.runtime.environ import Redactor
 from pytest_mlab.runtime.environment import TrialEnvironment
 from pytest_mlab.runtime.finish import AgentPart
-from pytest_mlab.runtime.metering import MeteredModel
 from pytest_mlab.runtime.provision import provision
 from pytest_mlab.runtime.redacted import RedactedJournal
 from pytest_mlab.runtime.workspace import Workspace
@@ -114,7 +113,7 @@ class _Part:
             journal=journal,
             snapshots=self._snapshots,
             trial_dir=job.dir,
-            model=_model(job, self._account, journal, redact),
+            model=make_model(job, self._account, journal, redact),
             scripts=partial(scripted_actions, job.task),
             on_runaway=self._run_away,
         )
@@ -180,15 +179,6 @@ def _started(job: Job, opened: _Opened, starter: str) -> TrialStarted:
         machine=str(identity.machine()["fingerprint"]),
         starter=starter,
     )
-
-
-def _model(job: Job, account: Account, journal: Journal, redact: Redactor) -> Model | None:
-    if not job.planned_agent.needs_model:
-        return None
-    from pytest_mlab.adapters.models.litellm_client import LitellmClient
-
-    models = Models(job.trial.model, job.settings.edit_model, job.settings.fast_model)
-    return MeteredModel(LitellmClient(), models, account, journal, job.run.store, redact)
 
 
 def _never_began(error: MlabError) -> AgentEnded:

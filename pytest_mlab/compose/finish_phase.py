@@ -41,9 +41,8 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
         if part.outcome is None and not ended.tampered:
             verdict = _evaluate(job)
             journal.write(_evaluation(verdict, ended.snapshot))
-        result = conclude(
-            _context(job, found, payload["started_at"]), part, ended.ledger, ended.snapshot, ended.tampered, verdict
-        )
+        context = _context(job, found, payload["started_at"])
+        result = conclude(context, part, ended.ledger, ended.snapshot, ended.tampered, verdict, found.crash)
         result = replace(result, reason=redact(result.reason))
         journal.write(TrialFinished(t=time.time(), outcome=result.outcome, reason=result.reason))
     job.dir.write_result(result)

@@ -89,7 +89,8 @@ class Message:
 class ModelRequest:
     """A completion to ask for; None leaves the provider's default. ``timeout`` bounds one attempt, in seconds;
     ``deadline`` (from ``time.monotonic()``) bounds all attempts and waits together. ``tools`` are what the model may
-    call, of which it must call one when ``must_call``; ``schema`` is a JSON schema that the answer's text must follow.
+    call, of which it must call one when ``must_call``; ``schema`` is a JSON schema that the answer's text must follow;
+    ``extra`` are further parameters by litellm's names (``top_p``, ``reasoning_effort`` …).
     """
 
     model: str
@@ -102,6 +103,7 @@ class ModelRequest:
     tools: tuple[ActionSpec, ...] = ()
     must_call: bool = False
     schema: Mapping[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,9 +158,11 @@ class Model(Protocol):
         tools: Sequence[ActionSpec] = (),
         must_call: bool = False,
         schema: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
     ) -> ModelReply:
         """One completion by the model that plays ``role``. With ``tools`` the reply may hold ``tool_calls``, from any
-        model; ``schema`` asks for a text that is JSON of that schema. Raises ModelError or BudgetExhausted."""
+        model; ``schema`` asks for a text that is JSON of that schema; ``extra`` are further parameters by litellm's
+        names. Raises ModelError or BudgetExhausted."""
         ...
 
     def facts(self, role: Role = "main") -> ModelFacts:

@@ -128,6 +128,7 @@ class Task:
     ``digest`` is the sha256 over all of the task folder's files: it changes when anything does.
     ``description`` is the text that the agent is told. ``shared`` are globs of answer files that the agent has as well,
     by the task's own word: no answers, but what the evaluator needs in its original form.
+    ``fault`` is '' but for a folder that could not be read as a task: such a one is planned and never run.
     """
 
     name: str
@@ -150,6 +151,7 @@ class Task:
     timed: bool = False
     slow: bool = False
     starter_script: str = "train.py"
+    fault: str = ""
 
     @property
     def sign(self) -> int:

@@ -16,6 +16,7 @@ _WIDTHS = (18, 7, 9, 7, 8, 5, 6, 6, 6)
 _ERRORS = (Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR, Outcome.TASK_ERROR)
 _REASONS = 5
 _NAMES = 8
+_MORE_LINES = 5
 
 
 def table(figures: RunFigures, resume: str = "") -> list[str]:
@@ -154,8 +155,9 @@ def _reasons(results: Sequence[TrialResult]) -> list[str]:
     lines = []
     for reason, found in ordered[:_REASONS]:
         others = f" and {len(found) - _NAMES} more" if len(found) > _NAMES else ""
-        named = text.ascii_only(f"{', '.join(found[:_NAMES])}{others}: {reason}")
-        lines += text.wrapped(named, WIDTH, "  ", "    ")
+        first, *more = reason.splitlines() or [""]
+        lines += text.wrapped(text.ascii_only(f"{', '.join(found[:_NAMES])}{others}: {first}"), WIDTH, "  ", "    ")
+        lines += [line for part in more[:_MORE_LINES] for line in text.wrapped(text.ascii_only(part), WIDTH, "      ")]
     if len(ordered) > _REASONS:
         lines.append(f"  and {text.plural(len(ordered) - _REASONS, 'other reason')}, all of them in summary.json")
     return lines

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from posixpath import basename
+from textwrap import shorten
 
+from pytest_mlab.core.aggregate import CONTROL_AGENT
 from pytest_mlab.core.budget import Budget, Ledger
 from pytest_mlab.core.scoring import judge, needed_score
 from pytest_mlab.core.task import Task
@@ -18,15 +22,19 @@ from pytest_mlab.store.events import AgentEnded, Event, ModelCall, StepDone, Tri
 
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _NAMED_FILES = 5
+_FRAME = re.compile(r'\s*File "([^"]+)", line (\d+)')
+_LIBRARY = re.compile(r"^<|/(site|dist)-packages/|/lib(64)?/python3")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a trace tells about the agent's part: its first and last event of it, and the last known ledger."""
+    """What a trace tells about the agent's part: its first and last event of it, the last known ledger, and how the
+    script that was executed last failed ('' when it did not)."""
 
     started: TrialStarted | None = None
     ended: AgentEnded | None = None
     ledger: Ledger = Ledger()
+    crash: str = ""
 
 
 def facts(events: Iterable[Event]) -> Facts:
@@ -39,7 +47,22 @@ def facts(events: Iterable[Event]) -> Facts:
             found = replace(found, ended=event, ledger=event.ledger)
         elif isinstance(event, (ModelCall, StepDone)):
             found = replace(found, ledger=event.ledger)
+        if isinstance(event, StepDone) and event.action == "Execute Script":
+            found = replace(
+                found, crash="" if event.ok else _crash(str(event.args.get("script_name")), event.observation)
+            )
     return found
+
+
+def _crash(script: str, said: str) -> str:
+    """The end of a failed script in one line: the exception, and the last line of the workspace's code that it came
+    through; without a traceback the environment's own sentence."""
+    head, _, output = said.partition("\n")
+    lines = output.strip().splitlines()
+    places = [match for line in lines if (match := _FRAME.match(line)) and not _LIBRARY.search(match[1])]
+    if not places:
+        return shorten(head.removesuffix(" Its output:"), 300)
+    return shorten(f"{script} failed at {basename(places[-1][1])}:{places[-1][2]}: {lines[-1]}", 300)
 
 
 @dataclass(frozen=True)
@@ -118,8 +141,10 @@ def conclude(
     snapshot: str,
     tampered: Sequence[str] = (),
     verdict: Verdict | None = None,
+    crash: str = "",
 ) -> TrialResult:
-    """The trial's result. ``verdict`` is needed unless the agent's part or tampering decided the outcome."""
+    """The trial's result. ``verdict`` is needed unless the agent's part or tampering decided the outcome; ``crash`` is
+    how the last script failed."""
     result = _blank(context, part, ledger, snapshot)
     if part.outcome is not None:
         return replace(result, outcome=part.outcome, reason=part.reason)
@@ -129,7 +154,8 @@ def conclude(
         raise ValueError(f"{context.id.name}: neither the agent's end nor an evaluation decides the outcome")
     result = replace(result, evaluation_seconds=verdict.seconds)
     if verdict.word != "scored":
-        return replace(result, outcome=Outcome(verdict.word), reason=verdict.reason)
+        outcome, reason = _unscored(verdict, crash, control=context.id.agent == CONTROL_AGENT)
+        return replace(result, outcome=outcome, reason=reason)
     try:
         judged = judge(context.task, context.data, verdict.score, context.threshold)
     except (EvaluatorError, ScoringError) as error:
@@ -144,6 +170,17 @@ def conclude(
         improvement=judged.improvement,
         within_noise=judged.within_noise,
     )
+
+
+def _unscored(verdict: Verdict, crash: str, *, control: bool) -> tuple[Outcome, str]:
+    """Outcome and reason of a submission without a score. The control agent changes nothing: where what it runs fails,
+    the task does not work here."""
+    outcome = Outcome(verdict.word)
+    if not crash or outcome not in (Outcome.NO_SUBMISSION, Outcome.INVALID_SUBMISSION):
+        return outcome, verdict.reason
+    if control:
+        return Outcome.TASK_ERROR, f"the task's own code does not run here: {crash}; so {verdict.reason}"
+    return outcome, f"{verdict.reason}; the last script, {crash}"
 
 
 def _blank(context: Context, part: AgentPart, ledger: Ledger, snapshot: str) -> TrialResult:

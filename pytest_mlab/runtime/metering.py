@@ -58,6 +58,7 @@ class MeteredModel:
         tools: Sequence[ActionSpec] = (),
         must_call: bool = False,
         schema: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
     ) -> ModelReply:
         """One completion by the model that plays ``role``.
 
@@ -76,6 +77,7 @@ class MeteredModel:
             tools=tuple(tools),
             must_call=must_call,
             schema=schema,
+            extra=extra or {},
         )
         begin = time.monotonic()
         try:
@@ -170,6 +172,8 @@ def _as_json(request: ModelRequest) -> str:
         content["must_call"] = True
     if request.schema is not None:
         content["schema"] = request.schema
+    if request.extra:
+        content["extra"] = dict(request.extra)
     return json.dumps(content, ensure_ascii=False)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pytest_mlab import locate
 from pytest_mlab.core.names import unknown
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import ConfigError, SuiteError
-from pytest_mlab.suites.foreign import is_foreign, load_foreign, name_of
+from pytest_mlab.suites.foreign import is_foreign, load_for_plan, load_foreign
 from pytest_mlab.suites.loader import TASK_FILE, load_task
+from pytest_mlab.suites.members import left_out, members
 
 
 class Catalog:
@@ -40,32 +41,44 @@ class Catalog:
 
     def task_names(self, suite: str) -> tuple[str, ...]:
         """Names of a suite's tasks, sorted; broken tasks included. Raises ConfigError for an unknown suite."""
-        return tuple(_members(self.folder(suite)))
+        return tuple(members(self.folder(suite)))
 
-    def tasks(self, suite: str) -> tuple[Task, ...]:
-        """All tasks of a suite, sorted by name. Raises SuiteError that says what is wrong with every broken one."""
-        loaded: list[Task | SuiteError] = []
-        for folder in _members(self.folder(suite)).values():
+    def left_out(self, suite: str) -> Mapping[str, str]:
+        """Folders of a suite that look like tasks and are none: why, by their names."""
+        return left_out(self.folder(suite))
+
+    def tasks(self, suite: str, names: Collection[str] | None = None) -> tuple[Task, ...]:
+        """A suite's tasks, or those of ``names``, sorted by name; folders in MLAgentBench's format that cannot be read
+        have a ``fault``. Raises SuiteError that says what is wrong with every task that has a broken task.toml."""
+        loaded: list[Task] = []
+        broken: list[str] = []
+        for name, folder in members(self.folder(suite)).items():
+            if names is not None and name not in names:
+                continue
             try:
-                loaded.append(self._load(folder, suite))
-            except SuiteError as error:  # noqa: PERF203 - all that is broken is told at once
-                loaded.append(error)
-        if broken := [str(task) for task in loaded if isinstance(task, SuiteError)]:
+                loaded.append(load_for_plan(folder, locate.suite_name(suite), self._cache_dir))
+            except SuiteError as error:  # all that is broken is told at once
+                broken.append(str(error))
+        if broken:
             raise SuiteError("\n".join(broken))
-        return tuple(task for task in loaded if isinstance(task, Task))
+        return tuple(loaded)
 
     def task(self, name: str, suite: str) -> Task:
         """One task. Raises ConfigError for an unknown name, SuiteError when the task is broken."""
-        members = _members(self.folder(suite))
-        if name not in members:
-            raise ConfigError(f"{unknown('task', name, members)} (suite {suite})")
-        return self._load(members[name], suite)
+        found = members(self.folder(suite))
+        if name not in found:
+            raise ConfigError(f"{unknown('task', name, found)} (suite {suite})")
+        return self._load(found[name], suite)
 
     def _load(self, folder: Path, suite: str) -> Task:
         name = locate.suite_name(suite)
         if (folder / TASK_FILE).is_file():
             return load_task(folder, name)
-        return load_foreign(folder, name, self._cache or locate.default_cache_dir())
+        return load_foreign(folder, name, self._cache_dir)
+
+    @property
+    def _cache_dir(self) -> Path:
+        return self._cache or locate.default_cache_dir()
 
     def _at_path(self, suite: str) -> Path:
         asked = Path(suite).expanduser()
@@ -76,10 +89,11 @@ class Catalog:
             raise ConfigError(
                 f"{suite} is one task; name the folder of tasks that it lies in, and the task by --mlab-task or -k"
             )
-        if not _members(folder):
+        if not members(folder):
+            others = "".join(f"; {name} is none: {why}" for name, why in left_out(folder).items())
             raise ConfigError(
                 f"{suite} holds no task: a task is a folder with task.toml, or in MLAgentBench's format with env/, "
-                "scripts/research_problem.txt and scripts/eval.py"
+                f"scripts/research_problem.txt and scripts/eval.py{others}"
             )
         return folder.resolve()
 
@@ -88,24 +102,9 @@ class Catalog:
             found: dict[str, Path] = {}
             for place in locate.search_path(self._rootdir, "task_suites"):
                 for folder in sorted(place.iterdir()):
-                    if _members(folder):
+                    if members(folder):
                         found.setdefault(folder.name, folder)
             for name, folder in locate.entry_point_suites().items():
                 found.setdefault(name, folder)
             self._folders = found
         return self._folders
-
-
-def _members(folder: Path) -> Mapping[str, Path]:
-    """The folders of tasks in ``folder`` by the tasks' names, sorted: with a task.toml, or in MLAgentBench's format."""
-    if folder.name.startswith((".", "_")) or not folder.is_dir():
-        return {}
-    found: dict[str, Path] = {}
-    for child in sorted(folder.iterdir()):
-        if child.name.startswith((".", "_")):
-            continue
-        if (child / TASK_FILE).is_file():
-            found[child.name] = child
-        elif is_foreign(child):
-            found.setdefault(name_of(child), child)
-    return dict(sorted(found.items()))

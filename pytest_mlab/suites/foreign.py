@@ -18,17 +18,17 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from pytest_mlab.core.task import Task
+from pytest_mlab.core.task import Direction, Metric, Source, Submission, Task, Variant
 from pytest_mlab.errors import SuiteError
 from pytest_mlab.suites import foreign_data
 from pytest_mlab.suites.folder import signature
-from pytest_mlab.suites.foreign_facts import Facts, read_facts
+from pytest_mlab.suites.foreign_facts import OTHER, Facts, read_facts
 from pytest_mlab.suites.foreign_prompts import rules_of
-from pytest_mlab.suites.loader import load_task
+from pytest_mlab.suites.loader import TASK_FILE, load_task
 
-KIND = "mlagentbench"
+KIND: Final = "mlagentbench"
 """The kind of source that such a task's data come from."""
 
 _FORMAT = "1"
@@ -55,11 +55,18 @@ final_answer = "the starter code as it is (the format has no reference solution)
 
 
 def is_foreign(folder: Path) -> bool:
-    """True for a folder in MLAgentBench's format that can be scored: with env/, a problem and an eval.py."""
-    scripts = folder / "scripts"
-    return (
-        (folder / "env").is_dir() and (scripts / "research_problem.txt").is_file() and (scripts / "eval.py").is_file()
-    )
+    """True for a folder in MLAgentBench's format that can be scored."""
+    return not lacks(folder)
+
+
+def lacks(folder: Path) -> tuple[str, ...]:
+    """What ``folder`` lacks to be a task in MLAgentBench's format that can be scored."""
+    there = {
+        "env/": (folder / "env").is_dir(),
+        "scripts/research_problem.txt": (folder / "scripts" / "research_problem.txt").is_file(),
+        "scripts/eval.py": (folder / "scripts" / "eval.py").is_file(),
+    }
+    return tuple(part for part, is_there in there.items() if not is_there)
 
 
 def name_of(folder: Path) -> str:
@@ -77,8 +84,8 @@ def load_foreign(folder: Path, suite: str, cache: Path) -> Task:
     folder = folder.resolve()
     home = cache / "foreign" / f"{suite}-{hashlib.sha256(str(folder.parent).encode()).hexdigest()[:8]}"
     made = home / name_of(folder)
-    stamp = _stamp(folder)
     try:
+        stamp = _stamp(folder)
         home.mkdir(parents=True, exist_ok=True)
         with FileLock(home / f".{made.name}.lock"):
             if not _is_made_from(made, stamp):
@@ -86,6 +93,38 @@ def load_foreign(folder: Path, suite: str, cache: Path) -> Task:
         return load_task(made, suite)
     except OSError as error:
         raise SuiteError(f"{folder}: cannot be read as a task: {error}") from None
+
+
+def load_for_plan(folder: Path, suite: str, cache: Path) -> Task:
+    """The task in ``folder``, of either format. One in MLAgentBench's that cannot be read comes as a task with a
+    ``fault``: planned, so that nobody overlooks it, and never run. Raises SuiteError for a broken task.toml."""
+    if (folder / TASK_FILE).is_file():
+        return load_task(folder, suite)
+    try:
+        return load_foreign(folder, suite, cache)
+    except SuiteError as error:
+        return _stand_in(folder.resolve(), suite, str(error))
+
+
+def _stand_in(folder: Path, suite: str, fault: str) -> Task:
+    try:
+        digest = _stamp(folder)
+    except OSError:
+        digest = hashlib.sha256(str(folder).encode()).hexdigest()
+    return Task(
+        name=name_of(folder),
+        suite=suite,
+        version="1",
+        summary="",
+        modality=OTHER,
+        folder=folder,
+        description="",
+        metric=Metric("score", Direction.MAXIMIZE),
+        submission=Submission("directory", "output"),
+        variants={"mini": Variant("mini", (Source(KIND, str(folder), digest),))},
+        digest=digest,
+        fault=fault,
+    )
 
 
 def _is_made_from(made: Path, stamp: str) -> bool:

@@ -27,6 +27,9 @@ LINES = """\
     modality = "tabular"         # becomes a pytest marker
     starter_script = "train.py"  # what the baseline runs, below env/"""
 
+OTHER = "other"
+"""The modality of a task that does not say its own."""
+
 Direction = Literal["maximize", "minimize"]
 
 
@@ -61,6 +64,7 @@ class ForeignFile(Table):
     modality: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None = None
     starter_script: RelativePath | None = None
     threshold: FiniteFloat | None = None
+    requirements: list[str] = []
     resources: ForeignResources = ForeignResources()
 
 
@@ -108,11 +112,11 @@ def read_facts(folder: Path) -> Facts:
     return Facts(
         metric=metric,
         direction=direction,
-        modality=said.modality or (known.modality if known else "other"),
+        modality=said.modality or (known.modality if known else OTHER),
         starter_script=said.starter_script or _starter_script(folder),
         baseline=_baseline(said, known, file),
         threshold=said.threshold,
-        requirements=requirements_of(folder),
+        requirements=tuple(dict.fromkeys((*requirements_of(folder), *_checked(said.requirements, file)))),
         resources=said.resources.model_dump(),
     )
 
@@ -129,6 +133,17 @@ def _read(file: Path) -> ForeignFile:
         raise SuiteError(render(from_validation(error, ForeignFile), file, text)) from None
     except ValueError as error:
         raise SuiteError(f"{file}:{error}") from None
+
+
+def _checked(requirements: list[str], file: Path) -> list[str]:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    for text in requirements:
+        try:
+            Requirement(text)
+        except InvalidRequirement:
+            raise SuiteError(f"{file}: requirements: {text!r} found, must be a requirement such as numpy<2.4") from None
+    return requirements
 
 
 def _baseline(said: ForeignFile, known: Known | None, file: Path) -> Baseline | None:

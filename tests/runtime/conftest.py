@@ -66,6 +66,7 @@ class FakeModel:
         tools: Sequence[ActionSpec] = (),
         must_call: bool = False,
         schema: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
     ) -> ModelReply:
         assert isinstance(prompt, str)
         self.asked.append((role, prompt))

@@ -18,7 +18,6 @@ from pytest_mlab.core.ports import (
     Observation,
     Role,
     Step,
-    ToolCall,
 )
 from pytest_mlab.errors import BudgetExhausted, TrialOver
 
@@ -88,6 +87,7 @@ class FakeModel:
         tools: Sequence[ActionSpec] = (),
         must_call: bool = False,
         schema: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
     ) -> ModelReply:
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         text = "\n".join(message.content for message in messages)

@@ -77,6 +77,7 @@ class LitellmClient:
             "tools": as_openai_tools(request.tools) or None,
             "tool_choice": "required" if request.tools and request.must_call else None,
             "response_format": _response_format(request.schema),
+            **request.extra,
         }
         return litellm().completion(
             model=request.model,

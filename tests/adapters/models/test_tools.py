@@ -50,6 +50,12 @@ def test_a_schema_for_the_answer(server: ScriptedServer) -> None:
     assert server.requests[0].body["response_format"]["json_schema"]["schema"] == SCHEMA
 
 
+def test_further_parameters_pass_through(server: ScriptedServer) -> None:
+    server.restart([say("done")])
+    LitellmClient(Retry(attempts=1)).complete(ModelRequest("openai/m", (Message("user", "go"),), extra={"top_p": 0.5}))
+    assert server.requests[0].body["top_p"] == 0.5
+
+
 def test_facts() -> None:
     client = LitellmClient(Retry(attempts=1))
     known, unknown = client.facts("gpt-4-turbo"), client.facts("openai/my-model")
