@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from pytest_mlab.core.budget import Budget
+from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import ConfigError
 
@@ -32,12 +35,16 @@ class PlannedTask:
 
 @dataclass(frozen=True)
 class PlannedAgent:
-    """An agent of the plan: its display name and the reference that loads it (name, file.py:Class, module:Class)."""
+    """An agent of the plan: its display name and the reference that loads it (name, file.py:Class, module:Class).
+
+    ``settings`` are those that differ from the agent's defaults, as JSON values; ``digest`` covers them and its files.
+    """
 
     name: str
     ref: str
     digest: str
     needs_model: bool
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class RunSettings:
     ``sandbox`` is the backend's resolved name (never ``auto``); ``network`` lets the sandbox reach the network;
     ``data`` is the variant; ``threshold`` overrides every task's improvement threshold when not None;
     files above ``snapshot_file_mb`` MiB are stored with final snapshots only, and so is every file once the run's
-    snapshots take ``run_disk_mb`` MiB.
+    snapshots take ``run_disk_mb`` MiB; ``models`` are the settings of all models that the run names.
     """
 
     repeats: int = 8
@@ -63,6 +70,11 @@ class RunSettings:
     consent: tuple[str, ...] = ()
     snapshot_file_mb: int = 200
     run_disk_mb: int = 50_000
+    models: tuple[ModelSettings, ...] = ()
+
+    def of_model(self, name: str) -> ModelSettings:
+        """The settings of the model called ``name``; all defaults for one that the run does not name."""
+        return next((found for found in self.models if found.name == name), ModelSettings(name, name))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -20,6 +21,26 @@ _OTHER_CREDENTIALS = frozenset(
 
 _OWN_MACHINE = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "hosted_vllm", "vllm", "xinference"})
 """Providers that are a program of the user's, with a default address and no key."""
+
+
+_RETIRED = {
+    "openai": re.compile(r"gpt-(3\.5-turbo|4)(-turbo|-16k|-32k|-vision|-instruct)?(-preview)?(-\d{4})?(-preview)?"),
+    "anthropic": re.compile(
+        r"claude-(v?[12](\.\d)?(-100k)?|instant(-v?1(\.\d)?)?(-100k)?"
+        r"|3([-.][57])?-(opus|sonnet|haiku)(-20\d{6}|-latest)?)"
+    ),
+    "gemini": re.compile(r"gemini-(1\.[05]-|2\.0-)?(pro|flash|ultra)(-vision)?(-8b)?(-\d{3}|-latest)?"),
+}
+"""Names of models that old experiments used and litellm's list has lost. They go to their provider, which may still
+serve them; patterns, and no prefixes, so that a mistyped name is still told from a retired one."""
+
+
+def litellm_name(name: str) -> str:
+    """``name`` as litellm takes it: with its provider when it is a retired model's that litellm's list lacks."""
+    if "/" in name or _is_listed(name):
+        return name
+    providers = [provider for provider, pattern in _RETIRED.items() if pattern.fullmatch(name)]
+    return f"{providers[0]}/{name}" if providers else name
 
 
 def check_model_name(name: str) -> str:
