@@ -10,6 +10,7 @@
     ├── StoreError          a run directory is missing, torn or of another format
     ├── SandboxError        a sandbox could not be started or talked to (``infra_error`` for a trial)
     ├── EvaluatorError      the task's evaluator raised or returned nonsense (``task_error``)
+    ├── ReplayError         a recording of model calls does not fit, is damaged or missing (``infra_error``)
     ├── AgentLoadError      an agent file or class is wrong; names file and line
     ├── ModelError          a model call failed
     │   ├── ProviderError   … for reasons outside the agent (``provider_error``)
@@ -75,6 +76,10 @@ class EvaluatorError(MlabError):
 
 class AgentLoadError(MlabError):
     """An agent could not be loaded; the message names file and line."""
+
+
+class ReplayError(MlabError):
+    """A recording of model calls is missing or damaged, or the calls are no longer those that were recorded."""
 
 
 class ModelError(MlabError):

@@ -83,6 +83,9 @@ class MlabOptions:
     strict: bool = False
     run_dir: Path | None = None
     resume: str | None = None
+    record: Path | None = None
+    replay: Path | None = None
+    replay_mode: str | None = None
     cache_dir: Path | None = None
     accept_rules: tuple[str, ...] = ()
     snapshot_file_mb: int = 200
@@ -183,6 +186,20 @@ TABLE: tuple[Option, ...] = (
         kind="optional",
         parse=name,
         metavar="RUN",
+    ),
+    Option(
+        "record",
+        "Keep every model reply in this folder, one file a trial, for --mlab-replay; the trials must not be in it yet",
+        parse=Path,
+        metavar="DIR",
+    ),
+    Option("replay", "Answer model calls from this folder's recordings: no network, no key", parse=Path, metavar="DIR"),
+    Option(
+        "replay-mode",
+        "Which recorded reply answers a call: that of an equal request, else the trial fails with a diff (strict); of an "
+        "equal request, else the next one (lenient) (default: strict)",
+        parse=one_of("strict", "lenient"),
+        metavar="MODE",
     ),
     Option(
         "cache-dir", "Folder of prepared data and workspaces (default: the user's cache)", parse=Path, metavar="DIR"
@@ -287,6 +304,13 @@ def _check_together(options: MlabOptions) -> None:
         )
     if options.resume and options.run_dir:
         raise ConfigError("--mlab-resume and --mlab-run-dir both name a run; a resumed run stays where it is")
+    if options.record and options.replay:
+        raise ConfigError("--mlab-record and --mlab-replay exclude each other: a replay makes no calls to record")
+    if options.replay_mode and not options.replay:
+        raise ConfigError(f"--mlab-replay-mode={options.replay_mode} needs --mlab-replay=DIR")
+    if options.resume and (options.record or options.replay) and not (options.model or options.agent):
+        flag = "--mlab-record" if options.record else "--mlab-replay"
+        raise ConfigError(f"a resumed run goes on recording or replaying as it began; leave {flag} out")
 
 
 def given(options: MlabOptions) -> dict[str, str]:

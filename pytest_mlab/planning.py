@@ -87,6 +87,9 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pl
         consent=options.accept_rules,
         snapshot_file_mb=options.snapshot_file_mb,
         run_disk_mb=options.run_disk_mb,
+        record=str(options.record.expanduser().absolute()) if options.record else "",
+        replay=str(options.replay.expanduser().absolute()) if options.replay else "",
+        replay_mode="lenient" if options.replay_mode == "lenient" else "strict",
     )
     run_id = new_run_id()
     plan = Plan(

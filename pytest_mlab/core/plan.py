@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.model_settings import ModelSettings
@@ -55,6 +55,7 @@ class RunSettings:
     ``data`` is the variant; ``threshold`` overrides every task's improvement threshold when not None;
     files above ``snapshot_file_mb`` MiB are stored with final snapshots only, and so is every file once the run's
     snapshots take ``run_disk_mb`` MiB; ``models`` are the settings of all models that the run names.
+    ``record`` is the folder that model calls are recorded into, ``replay`` the one they are answered from ('': none).
     """
 
     repeats: int = 8
@@ -71,6 +72,9 @@ class RunSettings:
     snapshot_file_mb: int = 200
     run_disk_mb: int = 50_000
     models: tuple[ModelSettings, ...] = ()
+    record: str = ""
+    replay: str = ""
+    replay_mode: Literal["strict", "lenient"] = "strict"
 
     def of_model(self, name: str) -> ModelSettings:
         """The settings of the model called ``name``; all defaults for one that the run does not name."""
