@@ -14,7 +14,7 @@
     ├── AgentLoadError      an agent file or class is wrong; names file and line
     ├── ModelError          a model call failed
     │   ├── ProviderError   … for reasons outside the agent (``provider_error``)
-    │   │   ├── AuthError, RateLimitError, ProviderDownError
+    │   │   ├── AuthError, QuotaError, RateLimitError, ProviderDownError
     │   ├── ContextWindowError   the prompt is too long (the agent's to handle)
     │   └── BadRequestError      the provider refused the request as malformed
     └── TrialOver           the environment accepts no further action
@@ -83,7 +83,7 @@ class ReplayError(MlabError):
 
 
 class ModelError(MlabError):
-    """A model call failed, after ``retries`` repetitions with ``waited`` seconds between them."""
+    """A model call failed, after ``retries`` repetitions and ``waited`` seconds of waiting."""
 
     retries: int = 0
     waited: float = 0.0
@@ -95,6 +95,10 @@ class ProviderError(ModelError):
 
 class AuthError(ProviderError):
     """The provider refused the key (401, 403)."""
+
+
+class QuotaError(ProviderError):
+    """The account has no money or quota left (402, insufficient_quota): waiting does not mend it."""
 
 
 class RateLimitError(ProviderError):

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+LEAST_FREE_WAIT = 600.0
+"""Seconds; the longest wait that a provider may ask for at once."""
+
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of one trial. None means no limit; ``max_seconds`` is wall time of the agent's part."""
+    """Limits of one trial. None means no limit; ``max_seconds`` is wall time of the agent's part, without the waits
+    for model providers when ``exclude_waits``."""
 
     max_steps: int = 50
     max_seconds: float = 5 * 3600.0
     max_tokens: int | None = None
     max_cost: float | None = None
+    exclude_waits: bool = False
+
+    @property
+    def free_wait(self) -> float:
+        """Seconds of waiting for providers that are not counted, so that no trial hangs for ever: as long again as
+        the trial's own time, at least :data:`LEAST_FREE_WAIT`; 0 when waits are counted."""
+        return max(LEAST_FREE_WAIT, self.max_seconds) if self.exclude_waits else 0.0
 
     def with_override(self, override: BudgetOverride) -> Budget:
         """The stricter of this budget and a task's own limits, limit by limit."""
@@ -56,7 +67,9 @@ class Usage:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a trial has used so far. ``cost`` (dollars) covers priced calls; ``unpriced_calls`` counts the others."""
+    """What a trial has used so far. ``cost`` (dollars) covers priced calls; ``unpriced_calls`` counts the others.
+    ``waited`` are seconds in which it waited for model providers: a part of ``seconds``, unless the budget leaves
+    waits out of those."""
 
     steps: int = 0
     seconds: float = 0.0
@@ -64,12 +77,13 @@ class Ledger:
     cost: float = 0.0
     model_calls: int = 0
     unpriced_calls: int = 0
+    waited: float = 0.0
 
     def with_step(self) -> Ledger:
         """One step more."""
         return replace(self, steps=self.steps + 1)
 
-    def with_call(self, usage: Usage, cost: float | None) -> Ledger:
+    def with_call(self, usage: Usage, cost: float | None, waited: float = 0.0) -> Ledger:
         """One model call more; ``cost`` None means its price is unknown."""
         return replace(
             self,
@@ -77,6 +91,7 @@ class Ledger:
             cost=self.cost + (cost or 0.0),
             model_calls=self.model_calls + 1,
             unpriced_calls=self.unpriced_calls + (cost is None),
+            waited=self.waited + waited,
         )
 
     def at(self, seconds: float) -> Ledger:

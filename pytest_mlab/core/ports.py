@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,7 +91,8 @@ class ModelRequest:
     """A completion to ask for; None leaves the provider's default. ``timeout`` bounds one attempt, in seconds;
     ``deadline`` (from ``time.monotonic()``) bounds all attempts and waits together. ``tools`` are what the model may
     call, of which it must call one when ``must_call``; ``schema`` is a JSON schema that the answer's text must follow;
-    ``extra`` are further parameters by litellm's names (``top_p``, ``reasoning_effort`` …).
+    ``extra`` are further parameters by litellm's names (``top_p``, ``reasoning_effort`` …). The first ``free_wait``
+    seconds of waiting (between attempts, and for the run's limits) move the ``deadline`` by what they last.
     """
 
     model: str
@@ -104,12 +106,17 @@ class ModelRequest:
     must_call: bool = False
     schema: Mapping[str, Any] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    free_wait: float = 0.0
+
+    def end(self, waited: float) -> float:
+        """The deadline after ``waited`` seconds of waiting; infinite without one."""
+        return math.inf if self.deadline is None else self.deadline + min(waited, self.free_wait)
 
 
 @dataclass(frozen=True)
 class ModelReply:
     """A model's answer. ``cost`` in dollars, None when the price is unknown; ``waited`` is the part of
-    ``seconds`` spent between attempts."""
+    ``seconds`` spent between attempts and for the limits that the run's workers share."""
 
     text: str
     model: str
@@ -216,6 +223,17 @@ class Environment(Protocol):
         ended and BudgetExhausted when a limit was reached."""
         ...
 
+    def restore(self, step: int) -> Sequence[str]:
+        """Make the workspace what it was after ``step`` (0: the fresh one), Undo Edit Script included. No step is
+        counted; the time it takes is.
+
+        Read-only files and mounted data stay as they are, and so do the variables of the Python REPL, the notes in
+        ``log_dir`` and ``history``. Returns the paths of files that are not there again because their content was not
+        kept (see ``--mlab-snapshot-file-mb``). Raises ValueError for a step that was not done, TrialOver,
+        BudgetExhausted and StoreError.
+        """
+        ...
+
     def script(self, name: Literal["baseline", "reference"]) -> Sequence[Action]:
         """A task's own list of actions: for the control agents only."""
         ...
@@ -250,7 +268,8 @@ class Mount:
 @dataclass(frozen=True)
 class SandboxSpec:
     """What a sandbox is to show and allow. ``workspace`` is a host folder, writable inside and the working
-    directory there; ``label`` is unique on the machine (for sweeping)."""
+    directory there; ``label`` is unique on the machine (for sweeping); ``relay`` is a Unix socket of the host that
+    programs inside can connect to, network or not, at ``Connection.relay_port``."""
 
     workspace: Path
     label: str
@@ -258,6 +277,7 @@ class SandboxSpec:
     resources: Resources = Resources()
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
+    relay: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -267,14 +287,15 @@ class Execution:
     ``output`` is stdout and stderr interleaved, at most ``keep`` bytes (first and last half of it, when more came);
     ``output_bytes`` is what came in all. ``exit_status`` is None when the command was killed; ``killed_for`` then
     says why: ``timeout``, ``memory``, ``pids``, ``disk``, ``lost`` (the supervisor died; it has been restarted and
-    the REPL's state is gone) or ``signal`` (the command died of a signal of its own, number in ``signal``).
+    the REPL's state is gone), ``cancelled`` (by ``Connection.cancel``) or ``signal`` (the command died of a signal of
+    its own, number in ``signal``).
     """
 
     exit_status: int | None
     output: bytes
     output_bytes: int
     seconds: float
-    killed_for: Literal["", "timeout", "memory", "pids", "disk", "lost", "signal"] = ""
+    killed_for: Literal["", "timeout", "memory", "pids", "disk", "lost", "cancelled", "signal"] = ""
     signal: int | None = None
 
 
@@ -282,6 +303,9 @@ class Connection(Protocol):
     """An open sandbox: one supervisor program inside, spoken to over its stdin and stdout."""
 
     python: str
+    relay_port: int
+    """The port of 127.0.0.1 inside that leads to the spec's ``relay``, 0 without one; it may be another one after the
+    supervisor was lost."""
 
     def locate(self, target: str) -> str:
         """The path inside the sandbox of a mount's target or of a path relative to the workspace ('.' is itself)."""
@@ -304,6 +328,10 @@ class Connection(Protocol):
     def repl(self, code: str, *, timeout: float | None = None, keep: int = 1 << 20) -> Execution:
         """Run ``code`` in the sandbox's persistent Python process; on a timeout that process is killed and its
         state lost."""
+        ...
+
+    def cancel(self) -> None:
+        """Kill the command that another thread is waiting for, if any."""
         ...
 
     def close(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from pytest_mlab.core.budget import Budget, Ledger, Usage
 from pytest_mlab.errors import BudgetExhausted
@@ -14,7 +15,8 @@ class Account:
     """A trial's budget and what has been used of it. The agent's wall clock starts when the account is made.
 
     ``ledger`` seeds it with what an earlier part of the trial used; ``clock`` gives seconds that only grow. Model
-    calls may be charged from several threads.
+    calls may be charged from several threads. ``on_move`` hears whenever :attr:`hard_seconds` is no longer what it
+    would be if only time had passed: waits for providers that are not counted move the trial's end.
     """
 
     def __init__(
@@ -23,8 +25,11 @@ class Account:
         self.budget = budget
         self._ledger = ledger or Ledger()
         self._clock = clock
-        self._start = clock() - self._ledger.seconds
+        self._start = clock() - self._ledger.seconds - self._free(self._ledger)
+        self._waits: list[tuple[float, float]] = []
+        self._calls = 0
         self._lock = threading.Lock()
+        self.on_move: Callable[[], None] = lambda: None
 
     @property
     def ledger(self) -> Ledger:
@@ -33,17 +38,55 @@ class Account:
 
     @property
     def seconds(self) -> float:
-        """Wall seconds of the agent's part so far."""
-        return self._clock() - self._start
+        """Wall seconds of the agent's part so far, without waits that the budget does not count."""
+        return self._clock() - self._start - self._free(self._ledger)
 
     def remaining_seconds(self) -> float:
         """Wall seconds left, 0 when none are; infinite when the budget is."""
         return max(0.0, self.budget.max_seconds - self.seconds)
 
-    def charge_call(self, usage: Usage, cost: float | None) -> None:
-        """One model call more; ``cost`` in dollars, None when its price is unknown."""
+    @property
+    def free_wait(self) -> float:
+        """Seconds of waiting left that the budget does not count."""
+        return self.budget.free_wait - self._free(self._ledger)
+
+    @property
+    def hard_seconds(self) -> float:
+        """Wall seconds from now within which the agent's part must end: what remains, and while a model call is under
+        way, what it may wait."""
+        return self.remaining_seconds() + (self.free_wait if self._calls else 0.0)
+
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        """While a model call is under way."""
         with self._lock:
-            self._ledger = self._ledger.with_call(usage, cost)
+            self._calls += 1
+        self._moved()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls -= 1
+            self._moved()
+
+    def _moved(self) -> None:
+        if self.budget.exclude_waits:
+            self.on_move()
+
+    def _free(self, ledger: Ledger) -> float:
+        return min(ledger.waited, self.budget.free_wait)
+
+    def charge_call(self, usage: Usage, cost: float | None, waited: float = 0.0) -> None:
+        """One model call more; ``cost`` in dollars, None when its price is unknown; it ``waited`` for its provider.
+
+        Calls in several threads may have waited at the same time, which is counted once.
+        """
+        with self._lock:
+            now = self._clock()
+            before = sum(end - begin for begin, end in self._waits)
+            self._waits = _merged([*self._waits, (now - waited, now)])
+            waited = sum(end - begin for begin, end in self._waits) - before
+            self._ledger = self._ledger.with_call(usage, cost, waited)
 
     def charge_step(self) -> int:
         """One step more; its number, from 1."""
@@ -57,6 +100,17 @@ class Account:
         limit = ledger.exhausted(self.budget)
         if limit is not None:
             raise BudgetExhausted(f"the budget is used up: {_used(limit, ledger, self.budget)}", limit=limit)
+
+
+def _merged(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same stretches of time, those that overlap as one."""
+    found: list[tuple[float, float]] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((begin, end))
+    return found
 
 
 def _used(limit: str, ledger: Ledger, budget: Budget) -> str:

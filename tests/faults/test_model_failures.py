@@ -24,7 +24,7 @@ FAILING: dict[str, tuple[Entry, str, int]] = {
     "forbidden": (script.unauthorized(403), "AuthError: ", 1),
     "storm": (script.rate_limited(0), "RateLimitError: ", ATTEMPTS),
     "patience": (script.rate_limited(9999), "RateLimitError: ", 1),
-    "quota": (script.out_of_quota(), "RateLimitError: ", 1),
+    "quota": (script.out_of_quota(), "QuotaError: ", 1),
     "down": (script.server_error(500), "ProviderDownError: ", ATTEMPTS),
     "overloaded": (script.server_error(503), "ProviderDownError: ", ATTEMPTS),
     "hanging": (script.hang(), "ProviderDownError: ", ATTEMPTS),

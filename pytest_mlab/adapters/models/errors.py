@@ -15,10 +15,13 @@ from pytest_mlab.errors import (
     ModelError,
     ProviderDownError,
     ProviderError,
+    QuotaError,
     RateLimitError,
 )
 
 LONGEST_MESSAGE = 600
+
+_OUT_OF_MONEY = ("insufficient_quota", "insufficient balance", "billing_hard_limit", "credit balance is too low")
 
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?|JWT)(_ID)?$", re.IGNORECASE)
 _SECRET_TEXT = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|key)[-_][A-Za-z0-9_\-]{12,}|(?<=Bearer )\S+")
@@ -41,20 +44,26 @@ def translate(error: Exception, model: str, redact: Callable[[str], str]) -> Mod
         return ContextWindowError(f"{model}: the prompt does not fit the model's context window: {words}")
     if status in (401, 403) or "missing credentials" in words.lower():
         return AuthError(f"{model}: the provider refused the key, check the provider's key variable: {words}")
+    if status == 402 or _is_out_of_money(error):
+        return QuotaError(f"{model}: the account has no money or quota left: {words}")
     if status == 429:
         return RateLimitError(f"{model}: the provider limits the rate: {words}")
-    if status in (402, 404):
+    if status == 404:
         return ProviderError(f"{model}: the provider does not serve this model to this account ({status}): {words}")
     if isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 425):
         return BadRequestError(f"{model}: the provider refused the request ({status}): {words}")
     return ProviderDownError(f"{model}: the provider does not answer properly: {words}")
 
 
-def is_worth_repeating(error: ModelError, original: Exception) -> bool:
+def is_worth_repeating(error: ModelError) -> bool:
     """False when waiting cannot mend it: a refused key, a malformed request, a quota that is used up."""
-    if isinstance(error, RateLimitError):
-        return "insufficient_quota" not in str(getattr(original, "body", "")) and "quota" not in str(original).lower()
-    return isinstance(error, ProviderDownError)
+    return isinstance(error, (RateLimitError, ProviderDownError))
+
+
+def _is_out_of_money(error: Exception) -> bool:
+    """By the providers' own words. A "quota" alone may be one of a minute."""
+    said = f"{getattr(error, 'body', '')} {error}".lower()
+    return any(words in said for words in _OUT_OF_MONEY)
 
 
 def headers_of(error: Exception) -> dict[str, str]:

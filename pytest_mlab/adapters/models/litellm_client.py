@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_mlab.adapters.models.errors import headers_of, hide_keys, is_worth_repeating, translate
+from pytest_mlab.adapters.models.gate import Gate, OpenGate
 from pytest_mlab.adapters.models.library import litellm
 from pytest_mlab.adapters.models.prices import cost, worst_case_price
 from pytest_mlab.adapters.models.retry import Retry, retry_after
@@ -27,12 +28,13 @@ def _default_retry() -> Retry:
 class LitellmClient:
     """Implements :class:`pytest_mlab.core.ports.ModelClient`.
 
-    litellm's and the provider packages' own retries are off; ``retry`` is ours. Every wait and every attempt ends
-    by the request's deadline. ``redact`` cleans the messages of raised errors. A reply is cut at the first stop
+    litellm's and the provider packages' own retries are off; ``retry`` is ours. Every attempt goes through ``gate``,
+    where it may have to wait. Every wait and every attempt ends by the request's deadline. ``redact`` cleans the messages of raised errors. A reply is cut at the first stop
     sequence here as well, because some models do not know stop sequences.
     """
 
     retry: Retry = field(default_factory=_default_retry)
+    gate: Gate = field(default_factory=OpenGate)
     redact: Callable[[str], str] = hide_keys
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
@@ -46,15 +48,24 @@ class LitellmClient:
         while True:
             attempt += 1
             try:
-                answer = self._ask(request)
+                turn = self.gate.enter(request)
+            except ModelError as error:
+                error.retries, error.waited = attempt - 1, waited + error.waited
+                raise
+            waited += turn.waited
+            try:
+                answer = self._ask(request, waited)
             except openai.OpenAIError as original:
                 error = translate(original, request.model, self.redact)
                 error.retries, error.waited = attempt - 1, waited
                 delay = self._delay(request, error, original, attempt)
+                turn.failed(error, delay)
                 if delay is None:
                     raise error from None  # the original's text and request may hold the key
             else:
-                return self._reply(request, answer, begin, attempt - 1, waited)
+                reply = self._reply(request, answer, begin, attempt - 1, waited)
+                turn.answered(reply)
+                return reply
             self.sleep(delay)
             waited += delay
 
@@ -63,13 +74,11 @@ class LitellmClient:
         price = worst_case_price(model)
         return ModelFacts(model, knows_tools(model), price.context if price else None)
 
-    def _ask(self, request: ModelRequest) -> Any:
-        timeout = min(request.timeout, self.retry.timeout)
-        if request.deadline is not None:
-            left = request.deadline - self.clock()
-            if left <= 0:
-                raise litellm().Timeout("the trial's time is over", model=request.model, llm_provider="")
-            timeout = min(timeout, left)
+    def _ask(self, request: ModelRequest, waited: float) -> Any:
+        left = request.end(waited) - self.clock()
+        if left <= 0:
+            raise litellm().Timeout("the trial's time is over", model=request.model, llm_provider="")
+        timeout = min(request.timeout, self.retry.timeout, left)
         optional = {
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
@@ -90,13 +99,13 @@ class LitellmClient:
 
     def _delay(self, request: ModelRequest, error: ModelError, original: Exception, attempt: int) -> float | None:
         """Seconds to wait before the next attempt, None when there is to be none."""
-        if attempt >= self.retry.attempts or not is_worth_repeating(error, original):
+        if attempt >= self.retry.attempts or not is_worth_repeating(error):
             return None
         asked = retry_after(headers_of(original), time.time())
         if asked is not None and asked > self.retry.longest:
             return None
         delay = self.retry.delay(attempt, self.random(), asked)
-        if request.deadline is not None and self.clock() + delay >= request.deadline:
+        if self.clock() + delay >= request.end(error.waited + delay):
             return None
         return delay
 

@@ -20,6 +20,7 @@ from pytest_mlab.errors import (
     ModelError,
     ProviderDownError,
     ProviderError,
+    QuotaError,
     RateLimitError,
 )
 from tests.adapters.models.conftest import KEY
@@ -131,7 +132,7 @@ FAULTS: list[tuple[str, script.Reply, type[ModelError], int]] = [
     ("401", script.unauthorized(), AuthError, 1),
     ("403", script.unauthorized(403), AuthError, 1),
     ("429", script.rate_limited(), RateLimitError, 4),
-    ("quota", script.out_of_quota(), RateLimitError, 1),
+    ("quota", script.out_of_quota(), QuotaError, 1),
     ("500", script.server_error(), ProviderDownError, 4),
     ("502", script.server_error(502), ProviderDownError, 4),
     ("503", script.server_error(503), ProviderDownError, 4),
@@ -142,7 +143,7 @@ FAULTS: list[tuple[str, script.Reply, type[ModelError], int]] = [
     ("context", script.context_length(), ContextWindowError, 1),
     ("400", script.bad_request(), BadRequestError, 1),
     ("404", script.Reply(kind="error", status=404, error={"message": "no such model"}), ProviderError, 1),
-    ("402", script.Reply(kind="error", status=402, error={"message": "pay first"}), ProviderError, 1),
+    ("402", script.Reply(kind="error", status=402, error={"message": "pay first"}), QuotaError, 1),
 ]
 
 
