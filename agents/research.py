@@ -16,6 +16,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from pytest_mlab import Action, ActionSpec, ContextWindowError, Environment, MlabError, Observation
 
 from .research_parsing import ACTION, FIELDS, INPUT, PLAN, STOP, clean_action, parse_reply, read_arguments, unmarked
@@ -38,33 +40,30 @@ HIDDEN = frozenset(
 """Actions that exist but are not in the prompt unless they are added."""
 
 
-@dataclass(frozen=True)
-class ResearchSettings:
-    """What can be changed about the agent.
+class ResearchSettings(BaseModel, frozen=True, extra="forbid"):
+    """What can be changed about the agent."""
 
-    ``shown_steps`` of history stand in the prompt; an answer that cannot be used is asked for again up to
-    ``re_asks`` times; observations of more than ``summarise_over`` characters are summarised by the fast model in
-    blocks of ``block`` characters. ``add_actions`` and ``remove_actions`` change which actions the prompt shows.
-    """
-
-    retrieval: bool = False
-    shown_steps: int = 3
-    re_asks: int = 5
-    summarise_over: int = 5_000
-    block: int = 10_000
-    temperature: float = 0.5
-    fast_temperature: float = 0.01
-    add_actions: tuple[str, ...] = ()
-    remove_actions: tuple[str, ...] = ()
+    retrieval: bool = Field(False, description="keep a research log and read in it before each step")
+    shown_steps: int = Field(3, ge=0, description="steps that stand in the prompt word for word")
+    re_asks: int = Field(5, ge=0, description="how often an answer that cannot be used is asked for again")
+    summarise_over: int = Field(
+        5_000, ge=100, description="characters of an observation above which the fast model summarises it"
+    )
+    block: int = Field(10_000, ge=100, description="characters that the fast model summarises at once")
+    temperature: float = Field(0.5, ge=0, description="of the main model")
+    fast_temperature: float = Field(0.01, ge=0, description="of the fast model")
+    add_actions: tuple[str, ...] = Field((), description="actions to show that are hidden otherwise")
+    remove_actions: tuple[str, ...] = Field((), description="actions not to show")
 
 
 class ResearchAgent:
     """Works until it submits or the budget ends."""
 
     needs_model = True
+    Settings = ResearchSettings
 
-    def __init__(self, settings: ResearchSettings = ResearchSettings()) -> None:
-        self.settings = settings
+    def __init__(self, settings: ResearchSettings | None = None) -> None:
+        self.settings = settings or self.Settings()
 
     def run(self, env: Environment) -> None:
         """Step after step; what ends the trial passes through."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from .research import ResearchAgent, ResearchSettings
+
+
+class RetrievalSettings(ResearchSettings, frozen=True, extra="forbid"):
+    """The same settings, with another default."""
+
+    retrieval: bool = Field(True, description="keep a research log and read in it before each step")
 
 
 class ResearchRetrievalAgent(ResearchAgent):
     """Keeps a research log and reads in it before each step."""
 
-    def __init__(self) -> None:
-        super().__init__(ResearchSettings(retrieval=True))
+    Settings = RetrievalSettings

@@ -18,6 +18,7 @@ from pytest_mlab.errors import MlabError
 
 COMMANDS = {
     "tasks": "pytest_mlab.commands.tasks",
+    "agents": "pytest_mlab.commands.agents",
     "options": "pytest_mlab.commands.options",
     "plan": "pytest_mlab.commands.plan",
     "prepare": "pytest_mlab.commands.prepare",

@@ -165,10 +165,12 @@ def header(run: Run) -> list[str]:
     from pytest_mlab.reporting.text import wrapped
 
     why = f"mlab: sandbox {settings.sandbox}, since {run.passed_over}" if run.passed_over else ""
+    set_ones = "; ".join(f"{agent.name}: {agent.said}" for agent in plan.agents if agent.said)
     others = "; ".join(f"{name} ({reason})" for name, reason in run.left_out.items())
     return [
         f"mlab: {', '.join(subjects)}; {tasks} tasks x {repeats} repeats = {len(plan.trials)} trials",
         f"mlab: {limits} a trial; data {settings.data}; sandbox {settings.sandbox}; run {plan.run_id}",
+        *wrapped(f"mlab: settings of {set_ones}" if set_ones else "", 80, rest="  "),
         *wrapped(why, 80, rest="  "),
         *wrapped(f"mlab: no tasks, and left out: {others}" if others else "", 80, rest="  "),
     ]

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.durations import parse_duration
-from pytest_mlab.core.values import name, number, one_of, positive, rate, switch, whole
+from pytest_mlab.core.values import assignment, name, number, one_of, positive, rate, switch, whole
 from pytest_mlab.errors import ConfigError
 
 NEWEST = "newest"
@@ -66,6 +66,7 @@ class MlabOptions:
     edit_model: str | None = None
     fast_model: str | None = None
     agent: tuple[str, ...] = ()
+    agent_arg: tuple[str, ...] = ()
     suite: str = "mlagentbench"
     task: tuple[str, ...] = ()
     repeats: int = 8
@@ -123,6 +124,15 @@ TABLE: tuple[Option, ...] = (
         kind="list",
         parse=name,
         metavar="AGENT",
+        ini="args",
+    ),
+    Option(
+        "agent-arg",
+        "Setting of an agent as key=value, or agent.key=value where several are named (repeatable); mlab agents lists "
+        "them; --mlab-agent='research[retrieval=true]' is a variant with a name of its own",
+        kind="list",
+        parse=assignment,
+        metavar="KEY=VALUE",
         ini="args",
     ),
     Option("suite", "Suite of tasks, by name or path (default: mlagentbench)", parse=name, metavar="NAME"),

@@ -167,10 +167,9 @@ def read_selection(file: Path, plan: Plan) -> dict[str, TrialId]:
 
 
 def _agents(options: MlabOptions, rootdir: Path) -> tuple[PlannedAgent, ...]:
-    from pytest_mlab.adapters.agent_loader import plan_agent
+    from pytest_mlab.adapters.agent_loader import plan_agents
 
-    refs = options.agent or (DEFAULT_AGENT,)
-    agents = tuple(plan_agent(ref, rootdir) for ref in dict.fromkeys(refs))
+    agents = plan_agents(options.agent or (DEFAULT_AGENT,), rootdir, options.agent_arg)
     names = [agent.name for agent in agents]
     for agent in agents:
         if names.count(agent.name) > 1:

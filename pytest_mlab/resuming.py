@@ -76,10 +76,13 @@ def _difference(stored: Plan, asked: Plan) -> str:
         was, now = getattr(stored.settings, name), getattr(asked.settings, name)
         if was != now:
             return f"{name.replace('_', '-')} was {was}, is {now}"
-    names = {agent.name for agent in asked.agents}
+    names = {agent.name: agent for agent in asked.agents}
     for agent in stored.agents:
         if agent.name not in names:
             return f"it has the agent {agent.name}"
+        if dict(agent.settings) != dict(names[agent.name].settings):
+            was, now = (one.said or "no settings" for one in (agent, names[agent.name]))
+            return f"the agent {agent.name} had {was}, has {now}"
     planned = set(asked.trials)
     for trial in stored.trials:
         if trial not in planned:
@@ -106,10 +109,10 @@ def _unchanged_tasks(plan: Plan) -> dict[str, Task]:
 
 
 def _check_agents(plan: Plan, rootdir: Path) -> None:
-    from pytest_mlab.adapters.agent_loader import plan_agent
+    from pytest_mlab.adapters.agent_loader import digest_now
 
     for agent in plan.agents:
-        if plan_agent(agent.ref, rootdir).digest != agent.digest:
+        if digest_now(agent, rootdir) != agent.digest:
             raise ConfigError(
                 f"the agent {agent.name} ({agent.ref}) has changed since run {plan.run_id} began; its trials could "
                 "not be compared with new ones: restore the file, or start a new run"

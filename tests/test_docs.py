@@ -13,11 +13,13 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("command", ["options", "tasks"])
-def test_a_generated_page_is_up_to_date(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "page"), [("options", "options"), ("tasks", "tasks"), ("agents", "agent-settings")]
+)
+def test_a_generated_page_is_up_to_date(command: str, page: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--markdown"]) == 0
-    page = ROOT / "docs" / f"{command}.md"
-    assert capsys.readouterr().out == page.read_text(), f"mlab {command} --markdown > docs/{command}.md"
+    written = (ROOT / "docs" / f"{page}.md").read_text()
+    assert capsys.readouterr().out == written, f"mlab {command} --markdown > docs/{page}.md"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

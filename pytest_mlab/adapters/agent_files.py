@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
+from pytest_mlab.adapters.agent_settings import fault
 from pytest_mlab.core.ports import Agent
 from pytest_mlab.errors import AgentLoadError
 
@@ -149,6 +150,8 @@ def _check(found: type, file: Path) -> None:
         raise AgentLoadError(
             f"{where} does not say whether it calls a model; add this line to the class:\n    {NEEDS_MODEL}"
         )
+    if problem := fault(found):
+        raise AgentLoadError(f"{where}: {problem}")
     try:
         inspect.signature(found).bind()
     except TypeError as error:

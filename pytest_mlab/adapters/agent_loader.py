@@ -7,14 +7,18 @@ directory or to the rootdir), or ``package.module:Class`` (importable as it is o
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+from pytest_mlab.adapters.agent_args import AgentArg, Named, check_used, parse_args, parse_named, texts_for
 from pytest_mlab.adapters.agent_files import agent_digest, import_named, is_agent_file, load_file, pick_class
+from pytest_mlab.adapters.agent_settings import read_settings, settings_of
 from pytest_mlab.core.names import unknown
 from pytest_mlab.core.plan import PlannedAgent
 from pytest_mlab.core.ports import Agent
@@ -46,23 +50,58 @@ def load_agent(ref: str, rootdir: Path) -> type[Agent]:
     return _load(_find(ref, rootdir), rootdir)
 
 
+def plan_agents(refs: Iterable[str], rootdir: Path, args: Iterable[str] = ()) -> tuple[PlannedAgent, ...]:
+    """What a plan keeps of each agent, with the settings ``args`` (``key=value``, ``agent.key=value``) and those in
+    brackets behind a reference. Raises as :func:`load_agent` does, and ConfigError for a setting that is wrong."""
+    parsed = parse_args(args)
+    named = [parse_named(ref) for ref in dict.fromkeys(refs)]
+    places = [_find(one.ref, rootdir) for one in named]
+    kinds = [_load(place, rootdir) for place in places]
+    check_used(parsed, {p.shown: settings_of(kind) is not None for p, kind in zip(places, kinds, strict=True)})
+    return tuple(_planned(one, place, kind, parsed) for one, place, kind in zip(named, places, kinds, strict=True))
+
+
 def plan_agent(ref: str, rootdir: Path) -> PlannedAgent:
     """What a plan keeps of an agent: the name to show, a reference that leads to the same class from any working
-    directory, the digest of its files, and whether it calls a model. Raises as :func:`load_agent` does."""
-    place = _find(ref, rootdir)
-    found = _load(place, rootdir)
-    if place.file is not None:
-        file, lasting = place.file, f"{place.file}:{found.__name__}"
-    else:
-        file, lasting = Path(sys.modules[found.__module__].__file__ or ""), f"{place.module}:{place.class_name}"
-    digest = agent_digest(file, _fallbacks()) if file.suffix == ".py" else ""
-    return PlannedAgent(place.shown, lasting, digest, found.needs_model)
+    directory, the digest of its files and settings, and whether it calls a model. Raises as :func:`plan_agents`."""
+    return plan_agents([ref], rootdir)[0]
+
+
+def digest_now(agent: PlannedAgent, rootdir: Path) -> str:
+    """The digest that a planned agent would have today. Raises as :func:`load_agent` does."""
+    place = _find(agent.ref, rootdir)
+    return _digest(_files(place, _load(place, rootdir)), agent.settings)
+
+
+def _planned(named: Named, place: _Place, found: type[Agent], args: Sequence[AgentArg]) -> PlannedAgent:
+    texts = texts_for(place.shown, args, named.own, has_settings=settings_of(found) is not None)
+    settings = read_settings(found, texts, place.shown)
+    lasting = f"{place.file}:{found.__name__}" if place.file else f"{place.module}:{place.class_name}"
+    digest = _digest(_files(place, found), settings)
+    return PlannedAgent(named.shown(place.shown), lasting, digest, found.needs_model, settings)
+
+
+def _files(place: _Place, found: type[Agent]) -> str:
+    """The digest of an agent's files; '' for what is no file."""
+    file = place.file or Path(sys.modules[found.__module__].__file__ or "")
+    return agent_digest(file, _fallbacks()) if file.suffix == ".py" else ""
+
+
+def _digest(files: str, settings: Mapping[str, object]) -> str:
+    if not settings:
+        return files
+    return hashlib.sha256(f"{files}\n{json.dumps(dict(settings), sort_keys=True)}".encode()).hexdigest()
 
 
 def known_agents(rootdir: Path) -> tuple[str, ...]:
     """The names of all agents that can be asked for by name, sorted."""
     names = {file.stem.replace("_", "-") for folder in search_path(rootdir, "agents") for file in _agent_files(folder)}
     return tuple(sorted(names | {point.name for point in _points()}))
+
+
+def builtin_agents() -> tuple[str, ...]:
+    """The names of the agents that come with pytest-mlab, sorted."""
+    return tuple(sorted(file.stem.replace("_", "-") for file in _agent_files(builtin("agents"))))
 
 
 def _find(ref: str, rootdir: Path) -> _Place:

@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.durations import format_duration
+from pytest_mlab.core.plan import PlannedAgent
 from pytest_mlab.options import add_flags, resolve
 from pytest_mlab.planning import Planned, make_plan
 from pytest_mlab.reporting.text import wrapped
@@ -140,6 +141,7 @@ def text(planned: Planned, facts: Estimate, workers: int, done: int) -> str:
         f"at worst {format_duration(math.ceil(facts.seconds))} with {workers} worker{'' if workers == 1 else 's'}, "
         + ("price unknown: bound the run by --mlab-max-tokens" if facts.cost is None else f"${facts.cost:,.2f}"),
     ]
+    lines += [line for agent in plan.agents if agent.said for line in _settings(agent)]
     if planned.passed_over:
         lines += wrapped(f"sandbox {settings.sandbox}, since {planned.passed_over}", 80, rest="  ")
     if planned.blocked:
@@ -147,6 +149,10 @@ def text(planned: Planned, facts: Estimate, workers: int, done: int) -> str:
         for reason, n in Counter(planned.blocked.values()).most_common():
             lines.append(f"  {n} trials: {reason}")
     return "\n".join(lines)
+
+
+def _settings(agent: PlannedAgent) -> list[str]:
+    return wrapped(f"settings of {agent.name}: {agent.said}", 80, rest="  ")
 
 
 def as_json(planned: Planned, facts: Estimate, done: int) -> Mapping[str, Any]:
@@ -164,6 +170,7 @@ def as_json(planned: Planned, facts: Estimate, done: int) -> Mapping[str, Any]:
         "max_cost_usd": facts.cost,
         "data": settings.data,
         "sandbox": settings.sandbox,
+        "agent_settings": {agent.name: dict(agent.settings) for agent in planned.plan.agents},
         "missing": dict(planned.blocked),
     }
 

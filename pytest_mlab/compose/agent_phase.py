@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
-from pytest_mlab.adapters.agent_loader import load_agent, plan_agent
+from pytest_mlab.adapters.agent_loader import digest_now, load_agent
+from pytest_mlab.adapters.agent_settings import make_agent
 from pytest_mlab.compose.job import Job
 from pytest_mlab.compose.models import make_model
 from pytest_mlab.compose.packages import check_packages
@@ -193,17 +194,17 @@ def before_it_began(error: MlabError) -> AgentPart:
 
 
 def load_planned_agent(job: Job) -> Agent:
-    """The agent, made without arguments. Raises ConfigError, AgentLoadError, StoreError when its files changed."""
+    """The agent, made with its settings. Raises ConfigError, AgentLoadError, StoreError when its files changed."""
     planned = job.planned_agent
-    found = plan_agent(planned.ref, job.rootdir)
-    if found.digest != planned.digest:
+    found = digest_now(planned, job.rootdir)
+    if found != planned.digest:
         raise StoreError(
-            f"the agent {planned.name} has changed since the plan was made ({planned.ref}: digest {found.digest[:12]}, "
+            f"the agent {planned.name} has changed since the plan was made ({planned.ref}: digest {found[:12]}, "
             f"planned {planned.digest[:12]}); undo the change or start a new run"
         )
     kind = load_agent(planned.ref, job.rootdir)
     try:
-        return kind()
+        return make_agent(kind, planned.settings)
     except Exception as error:
         raise AgentLoadError(f"{planned.ref}: its constructor raised {describe(error)}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -45,6 +46,12 @@ class PlannedAgent:
     digest: str
     needs_model: bool
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def said(self) -> str:
+        """The settings as a command line gives them; '' when all are the defaults."""
+        shown = {key: value if isinstance(value, str) else json.dumps(value) for key, value in self.settings.items()}
+        return ", ".join(f"{key}={value}" for key, value in shown.items())
 
 
 @dataclass(frozen=True)

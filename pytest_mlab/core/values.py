@@ -68,6 +68,14 @@ def name(text: str) -> str:
     return text.strip()
 
 
+def assignment(text: str) -> str:
+    """``key=value`` with a key; kept as the text that it is."""
+    key, equals, _ = text.partition("=")
+    if not key.strip() or not equals:
+        raise ValueError("give key=value")
+    return text.strip()
+
+
 def one_of(*allowed: str) -> Callable[[str], str]:
     """A reader that takes one of ``allowed``."""
 

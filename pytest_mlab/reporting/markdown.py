@@ -138,7 +138,7 @@ def _identity(figures: RunFigures) -> list[str]:
     lines = ["## What ran", ""]
     rows = [[name, _value(value)] for name, value in sorted(identity.items())]
     rows += [[f"task {t.name}", t.digest[:12]] for t in figures.run.plan.tasks]
-    rows += [[f"agent {a.name}", a.digest[:12]] for a in figures.run.plan.agents]
+    rows += [[f"agent {a.name}", f"{a.digest[:12]}{', ' if a.said else ''}{a.said}"] for a in figures.run.plan.agents]
     return lines + grid(["", "value"], rows, 2)
 
 

@@ -36,6 +36,7 @@ def summary(figures: RunFigures) -> dict[str, Any]:
             "suites": sorted({task.suite for task in plan.tasks}),
             "tasks": {task.name: task.digest for task in plan.tasks},
             "agents": {agent.name: agent.digest for agent in plan.agents},
+            "agent_settings": {agent.name: dict(agent.settings) for agent in plan.agents},
             "identity": figures.run.identity,
         },
         "conditions": {
