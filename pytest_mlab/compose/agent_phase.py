@@ -27,6 +27,7 @@ from pytest_mlab.errors import (
     DataUnavailable,
     MlabError,
     ProviderError,
+    ReplayError,
     RequirementMissing,
     SandboxError,
     StoreError,
@@ -34,6 +35,7 @@ from pytest_mlab.errors import (
     TrialOver,
 )
 from pytest_mlab.runtime.account import Account
+from pytest_mlab.runtime.clock import TrialClock
 from pytest_mlab.runtime.environ import Redactor
 from pytest_mlab.runtime.environment import TrialEnvironment
 from pytest_mlab.runtime.finish import AgentPart
@@ -47,7 +49,16 @@ from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TRACE
 from pytest_mlab.suites.actions import scripted_actions
 
-_BEFORE = (AgentLoadError, ConfigError, DataUnavailable, RequirementMissing, SandboxError, StoreError, SuiteError)
+_BEFORE = (
+    AgentLoadError,
+    ConfigError,
+    DataUnavailable,
+    ReplayError,
+    RequirementMissing,
+    SandboxError,
+    StoreError,
+    SuiteError,
+)
 """What may go wrong before the agent begins, and is told as the trial's end; all else is a fault of the harness."""
 
 
@@ -105,7 +116,11 @@ class _Part:
             disk_budget=job.settings.run_disk_mb << 20,
         )
         journal.write(_started(job, opened, self._snapshots.begin().id))
-        self._account = Account(job.budget)
+        clock = TrialClock()
+        self._account = Account(job.budget, clock=clock)
+        self._model = make_model(
+            job, self._account, journal, redact, inside=opened.connection.locate("."), pass_time=clock.move
+        )
         self._env = TrialEnvironment(
             task=job.task,
             workspace=opened.workspace,
@@ -114,7 +129,7 @@ class _Part:
             journal=journal,
             snapshots=self._snapshots,
             trial_dir=job.dir,
-            model=make_model(job, self._account, journal, redact),
+            model=self._model.model,
             scripts=partial(scripted_actions, job.task),
             on_runaway=self._run_away,
         )
@@ -130,6 +145,11 @@ class _Part:
 
     def _end(self, error: BaseException | None) -> None:
         ledger = self._account.ledger
+        left_over = self._model.end()
+        if self._model.fault:
+            error = ReplayError(self._model.fault)  # also when the agent caught it
+        elif left_over:
+            self._journal.write(Note(t=time.time(), kind="replay", data={"text": left_over}))
         part = part_of(error, submitted=self._env.submitted, exhausted=ledger.exhausted(self._account.budget))
         self._opened.close()  # nothing inside is left that could still write
         self._opened.workspace.freeze()
@@ -223,7 +243,7 @@ def part_of(error: BaseException | None, *, submitted: bool, exhausted: str | No
     if isinstance(error, ProviderError):
         tried = f", after {error.retries + 1} attempts" if error.retries else ""
         return AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, f"{describe(error)}{tried}")
-    if isinstance(error, (SandboxError, StoreError)):
+    if isinstance(error, (ReplayError, SandboxError, StoreError)):
         return AgentPart(EndedBy.ERROR, Outcome.INFRA_ERROR, str(error))
     return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, f"the agent raised {describe(error)}")
 

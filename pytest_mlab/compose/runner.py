@@ -129,7 +129,7 @@ class TrialRunner:
         return result
 
     def _phase(self, job: Job, target: str, log: str, said: dict[str, Any], seconds: float) -> Ending:
-        watch = self._watch(job.planned_agent.needs_model)
+        watch = self._watch(job.planned_agent.needs_model and not job.settings.replay)
         path = job.dir.path / log
         ending = watch.run(f"pytest_mlab.compose.{target}", {**job.payload, **said}, log=path, seconds=seconds)
         _tidy_log(path)
