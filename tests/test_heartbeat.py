@@ -9,7 +9,16 @@ from pytest_mlab.core.budget import Budget, Ledger, Usage
 from pytest_mlab.core.plan import Plan, RunSettings
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.heartbeat import WIDTH, Heartbeat, Progress
-from pytest_mlab.store.events import AgentEnded, Evaluation, Event, ModelCall, Note, StepDone, TrialFinished
+from pytest_mlab.store.events import (
+    AgentEnded,
+    Evaluation,
+    Event,
+    ModelCall,
+    Note,
+    StepDone,
+    TrialFinished,
+    WorkspaceRestoring,
+)
 from pytest_mlab.store.rundir import RunDir
 
 NOW = 1000.0
@@ -50,6 +59,7 @@ def test_every_event_says_something(tmp_path: Path) -> None:
     events: list[Event] = [
         Note(t=NOW, kind="plan", data={}),
         ModelCall(t=NOW, role="main", model="m", prompt="", seconds=1, ledger=LEDGER),
+        WorkspaceRestoring(t=NOW, step=2, snapshot=""),
         AgentEnded(t=NOW, ended_by=EndedBy.SUBMITTED, ledger=LEDGER),
         Evaluation(t=NOW, verdict="scored", score=0.25, seconds=1),
         TrialFinished(t=NOW, outcome=Outcome.SUCCESS),
@@ -60,6 +70,7 @@ def test_every_event_says_something(tmp_path: Path) -> None:
     assert said == [
         "at work, noted plan 1s ago",
         "step 3/7, $1.50, asked m 1s ago",
+        "at work, went back to step 2 1s ago",
         "being evaluated after 3 steps",
         "evaluated, score 0.25",
         "ending as success",

@@ -14,10 +14,22 @@ from pytest_mlab.runtime.environ import Redactor
 from pytest_mlab.runtime.evaluate import Verdict, evaluate
 from pytest_mlab.runtime.finish import AgentPart, Context, Facts, agent_part, conclude, facts, last_ledger
 from pytest_mlab.runtime.redacted import RedactedJournal
+from pytest_mlab.runtime.restoring import bring_back
 from pytest_mlab.runtime.watch import Ending
 from pytest_mlab.runtime.workspace import Workspace
 from pytest_mlab.store import manifest
-from pytest_mlab.store.events import AgentEnded, Evaluation, TrialFinished
+from pytest_mlab.store.content import open_regular
+from pytest_mlab.store.events import (
+    AgentEnded,
+    Evaluation,
+    Note,
+    StepDone,
+    TrialFinished,
+    WorkspaceRestored,
+    WorkspaceRestoring,
+)
+from pytest_mlab.store.journal import Journal
+from pytest_mlab.store.moments import moment
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TRACE
 
@@ -33,7 +45,7 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
         found = facts(job.dir.events())
         part = agent_part(found, ending, payload["last_words"])
         if found.ended is None:
-            ended = _freeze(job, found, part, ending)
+            ended = _freeze(job, journal, found, part, ending)
             journal.write(ended)
         else:
             ended = found.ended
@@ -48,7 +60,7 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
     job.dir.write_result(result)
 
 
-def _freeze(job: Job, found: Facts, part: AgentPart, ending: Ending) -> AgentEnded:
+def _freeze(job: Job, journal: Journal, found: Facts, part: AgentPart, ending: Ending) -> AgentEnded:
     """The event that the killed process did not come to write. Nothing of it is left: the workspace is still."""
     snapshot, tampered = "", list[str]()
     if found.started is not None:
@@ -57,8 +69,12 @@ def _freeze(job: Job, found: Facts, part: AgentPart, ending: Ending) -> AgentEnd
         shown = [manifest.decode(path) for path, entry in fresh.items() if entry.startswith("mounted:")]
         limit = job.settings.snapshot_file_mb << 20
         snapshots = Snapshots(job.run.store, job.workspace, public=files, mounted=shown, file_limit=limit)
-        snapshot = snapshots.take(final=True).id
         guard = Workspace(job.workspace, mounts=(), public=files, read_only=job.task.read_only)
+        keep = [*shown, *filter(guard.is_read_only, map(manifest.decode, fresh))]
+        if _finish_restoring(job, snapshots, keep):
+            said = {"text": "the process died while the workspace was being restored; that was done to its end"}
+            journal.write(Note(t=time.time(), kind="snapshot", data=said))
+        snapshot = snapshots.take(final=True).id
         tampered = changed_read_only(fresh, manifest.load(job.run.store, snapshot), guard)
     return AgentEnded(
         t=time.time(),
@@ -69,6 +85,26 @@ def _freeze(job: Job, found: Facts, part: AgentPart, ending: Ending) -> AgentEnd
         tampered=tampered,
         ledger=last_ledger(found, ending, job.budget),
     )
+
+
+def _finish_restoring(job: Job, snapshots: Snapshots, keep: list[str]) -> bool:
+    """Do to its end what the process died in the middle of: going back to an earlier workspace. False: it did not."""
+    begun = None
+    for event in job.dir.events():
+        if isinstance(event, WorkspaceRestoring):
+            begun = event
+        elif isinstance(event, (WorkspaceRestored, StepDone)):
+            begun = None
+    if begun is None:
+        return False
+    public = {digest: job.prepared.public / path for path, digest in job.prepared.files.items()}
+
+    def open_public(digest: str) -> int | None:
+        return open_regular(public[digest]) if digest in public else None
+
+    was = moment(job.dir, job.run.store, begun.step).tree
+    bring_back(job.workspace, was, snapshots.tree(), store=job.run.store, keep=keep, open_public=open_public)
+    return True
 
 
 def changed_read_only(fresh: Mapping[str, str], now: Mapping[str, str], guard: Workspace) -> list[str]:

@@ -19,6 +19,7 @@ from pytest_mlab.store.events import (
     StepDone,
     TrialFinished,
     TrialStarted,
+    WorkspaceRestored,
 )
 
 WIDTH = 80
@@ -68,6 +69,8 @@ def event_lines(event: Event) -> Iterator[str]:
         yield from _model_call(event)
     elif isinstance(event, Evaluation):
         yield from _evaluation(event)
+    elif isinstance(event, WorkspaceRestored):
+        yield from _restored(event)
     elif isinstance(event, AgentEnded):
         decided = "" if event.outcome is None else f", {event.outcome.value}"
         yield from _wrap(
@@ -146,6 +149,13 @@ def _model_call(event: ModelCall) -> Iterator[str]:
     if event.error:
         facts.append(f"failed: {event.error}")
     yield from _wrap(", ".join(facts), "  ")
+
+
+def _restored(event: WorkspaceRestored) -> Iterator[str]:
+    where = f"after step {event.step}" if event.step else "at the start"
+    yield from _wrap(f"workspace restored to what it was {where}, {text.seconds(event.seconds)}")
+    if event.missing:
+        yield from _wrap(f"not there again, because they were not kept: {', '.join(event.missing)}", _IN)
 
 
 def _evaluation(event: Evaluation) -> Iterator[str]:

@@ -16,9 +16,11 @@ from pytest_mlab.errors import BudgetExhausted, ConfigError, MlabError, TrialOve
 from pytest_mlab.runtime.account import Account
 from pytest_mlab.runtime.actions import DEFINITIONS, SPECS
 from pytest_mlab.runtime.actions.base import Answer, Context, perform
+from pytest_mlab.runtime.restoring import bring_back
 from pytest_mlab.runtime.workspace import Workspace
-from pytest_mlab.store.events import Note, StepDone
+from pytest_mlab.store.events import Note, StepDone, WorkspaceRestored, WorkspaceRestoring
 from pytest_mlab.store.journal import Journal
+from pytest_mlab.store.moments import moment
 from pytest_mlab.store.snapshots import Change, Snapshots
 from pytest_mlab.store.trialdir import TrialDir
 
@@ -58,9 +60,11 @@ class TrialEnvironment:
         self._scripts = scripts
         self._on_runaway = on_runaway
         self._now = now
+        self._trial_dir = trial_dir
         self._log_dir = trial_dir.logs
         self._context = Context(workspace, connection, account, trial_dir, model, task.resources)
         self._history: list[Step] = []
+        self._backups: list[dict[str, tuple[str | None, ...]]] = [{}]
         self._over: TrialOver | None = None
         self._refused = 0
         self._lock = threading.Lock()
@@ -181,7 +185,54 @@ class TrialEnvironment:
         self._note_snapshot(change)
         observation = Observation(answer.text, answer.ok, answer.exit_status, answer.output_file, answer.done)
         self._history.append(Step(index, action, observation, seconds))
+        self._backups.append({name: tuple(kept) for name, kept in self._context.backups.items()})
         return observation
+
+    # --- going back ------------------------------------------------------------------------------------------
+
+    def restore(self, step: int) -> tuple[str, ...]:
+        """Make the workspace what it was after ``step``; see :class:`pytest_mlab.core.ports.Environment`.
+
+        The event before says what is being done: when the process dies in the middle of it, who freezes the workspace
+        finishes it first.
+        """
+        with self._lock:
+            self._check()
+            if not 0 <= step <= len(self._history):
+                raise ValueError(
+                    f"step {step!r} was not done: the trial has steps 1 to {len(self._history)}, 0 is fresh"
+                )
+            begin = time.monotonic()
+            workspace, store = self._context.workspace, self._snapshots.store
+            wanted = moment(self._trial_dir, store, step)
+            self._journal.write(WorkspaceRestoring(t=self._now(), step=step, snapshot=wanted.id))
+            missing = bring_back(
+                workspace.root,
+                wanted.tree,
+                self._snapshots.tree(),
+                store=store,
+                keep=workspace.untouchable,
+                open_public=workspace.open_public,
+            )
+            self._context.backups = {name: list(kept) for name, kept in self._backups[step].items()}
+            self._record_restored(step, missing, begin)
+            return missing
+
+    def _record_restored(self, step: int, missing: tuple[str, ...], begin: float) -> None:
+        change = self._snapshots.take()
+        self._journal.write(
+            WorkspaceRestored(
+                t=self._now(),
+                step=step,
+                snapshot=change.id,
+                set=change.set,
+                deleted=change.deleted,
+                missing=[path.encode("utf-8", "replace").decode() for path in missing],
+                seconds=time.monotonic() - begin,
+                ledger=self._account.ledger,
+            )
+        )
+        self._note_snapshot(change)
 
     def _note_snapshot(self, change: Change) -> None:
         for text in change.notes:

@@ -69,6 +69,19 @@ class Workspace:
         """The paths over which the sandbox shows public files."""
         return tuple(self._targets)
 
+    @property
+    def untouchable(self) -> frozenset[str]:
+        """The paths that no one may change: what is mounted, and the read-only files of the beginning."""
+        return frozenset(self._targets) | frozenset(self._protected)
+
+    def open_public(self, digest: str) -> int | None:
+        """A descriptor of a public file by its sha256; None when there is none, or it is gone."""
+        for path, found in self.public.items():
+            if found == digest:
+                with contextlib.suppress(Refused), self.opened(path) as fd:
+                    return os.dup(fd)
+        return None
+
     # --- paths -----------------------------------------------------------------------------------------------
 
     def locate(self, rel: str, *, write: bool = False) -> Path:

@@ -68,10 +68,15 @@ class ContentStore:
 
     def copy_to(self, digest: str, target: Path) -> None:
         """Write the content to the new file ``target``, verified. Raises StoreError; FileExistsError."""
-        with self.open(digest) as source, open(target, "x+b") as file:
-            copy_content(source.fileno(), file.fileno())
-            if hash_fd(file.fileno()) != digest:
-                raise self._damaged(digest)
+        with open(target, "x+b") as file:
+            self.copy_fd(digest, file.fileno())
+
+    def copy_fd(self, digest: str, target: int) -> None:
+        """:meth:`copy_to` the empty open file ``target``."""
+        with self.open(digest) as source:
+            copy_content(source.fileno(), target)
+        if hash_fd(target) != digest:
+            raise self._damaged(digest)
 
     def used(self) -> int:
         """Bytes that have been stored, by all processes."""

@@ -56,6 +56,8 @@ class ModelCall(_Event):
     finish_reason: str = ""
     tool_calls: list[dict[str, str]] = Field(default_factory=list)
     """What the model called: ``name`` and ``arguments`` (JSON text) of each."""
+    remark: str = ""
+    """What was done otherwise than the agent asked."""
     error: str = ""
     ledger: Ledger
 
@@ -77,6 +79,28 @@ class StepDone(_Event):
     snapshot: str
     set: dict[str, str] = Field(default_factory=dict)
     deleted: list[str] = Field(default_factory=list)
+    ledger: Ledger
+
+
+class WorkspaceRestoring(_Event):
+    """The workspace is about to become what it was after ``step`` (0: the fresh one), which is ``snapshot``."""
+
+    type: Literal["workspace_restoring"] = "workspace_restoring"
+    step: int
+    snapshot: str
+
+
+class WorkspaceRestored(_Event):
+    """It has; ``snapshot`` is what it is now, ``set`` and ``deleted`` what that changed, as in a step. ``missing`` are
+    files whose content was not kept: they are not there."""
+
+    type: Literal["workspace_restored"] = "workspace_restored"
+    step: int
+    snapshot: str
+    set: dict[str, str] = Field(default_factory=dict)
+    deleted: list[str] = Field(default_factory=list)
+    missing: list[str] = Field(default_factory=list)
+    seconds: float
     ledger: Ledger
 
 
@@ -124,6 +148,16 @@ class TrialFinished(_Event):
 
 
 Event = Annotated[
-    Union[TrialStarted, ModelCall, StepDone, Note, AgentEnded, Evaluation, TrialFinished],
+    Union[
+        TrialStarted,
+        ModelCall,
+        StepDone,
+        WorkspaceRestoring,
+        WorkspaceRestored,
+        Note,
+        AgentEnded,
+        Evaluation,
+        TrialFinished,
+    ],
     Field(discriminator="type"),
 ]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pytest_mlab.errors import StoreError
 from pytest_mlab.store import manifest
 from pytest_mlab.store.content import ContentStore
-from pytest_mlab.store.events import AgentEnded, StepDone, TrialStarted
+from pytest_mlab.store.events import AgentEnded, StepDone, TrialStarted, WorkspaceRestored
 from pytest_mlab.store.trialdir import TrialDir
 
 
@@ -32,12 +32,17 @@ def moments(trial: TrialDir, store: ContentStore) -> Iterator[Moment]:
             step: int | None = 0
             snapshot = event.starter
             tree = manifest.load(store, snapshot)
-        elif isinstance(event, StepDone):
-            step, snapshot = event.index, event.snapshot
+        elif isinstance(event, (StepDone, WorkspaceRestored)):
+            snapshot = event.snapshot
             if event.set or event.deleted:
-                tree = {p: e for p, e in tree.items() if p not in set(event.deleted)} | event.set
+                gone = set(event.deleted)
+                tree = {p: e for p, e in tree.items() if p not in gone} | event.set
             elif snapshot != last:
                 tree = manifest.load(store, snapshot)
+            if isinstance(event, WorkspaceRestored):
+                last = snapshot
+                continue
+            step = event.index
         elif isinstance(event, AgentEnded) and event.snapshot:
             step, snapshot = None, event.snapshot
             tree = manifest.load(store, snapshot)

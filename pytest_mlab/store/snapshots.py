@@ -109,6 +109,16 @@ class Snapshots:
         files as well, and stores the manifest. Raises StoreError, OSError when the store's disk is full."""
         return self._finish(self._scan(final=final), whole=final)
 
+    @property
+    def store(self) -> ContentStore:
+        """Where contents go."""
+        return self._store
+
+    def tree(self) -> dict[str, str]:
+        """What the workspace holds now (encoded path → entry), without what is mounted. It is no snapshot: the next one
+        tells the changes since the last."""
+        return {manifest.encode(path): seen.entry for path, seen in self._scan(final=False).items()}
+
     # --- one scan --------------------------------------------------------------------------------------------
 
     def _scan(self, *, final: bool) -> dict[str, _Seen]:

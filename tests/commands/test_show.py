@@ -16,6 +16,8 @@ from pytest_mlab.store.events import (
     StepDone,
     TrialFinished,
     TrialStarted,
+    WorkspaceRestored,
+    WorkspaceRestoring,
 )
 from pytest_mlab.store.rundir import RunDir
 from tests.core.builders import a_result
@@ -82,6 +84,8 @@ def a_traced_run(path: Path) -> RunDir:
                 ledger=LEDGER,
             )
         )
+        journal.write(WorkspaceRestoring(t=2, step=0, snapshot="s0"))
+        journal.write(WorkspaceRestored(t=2, step=0, snapshot="s0", missing=["model.pt"], seconds=0.25, ledger=LEDGER))
         journal.write(AgentEnded(t=3, ended_by=EndedBy.SUBMITTED, tampered=["train.csv"], ledger=LEDGER))
         journal.write(Evaluation(t=4, verdict="scored", score=0.5, seconds=2.0))
         journal.write(TrialFinished(t=5, outcome=Outcome.BELOW_THRESHOLD, reason="accuracy 0.5 is not above 0.55"))
@@ -110,6 +114,8 @@ def test_a_trial_reads_from_start_to_end(tmp_path: Path, capsys: pytest.CaptureF
         "    | epoch 0 é",
         "    | (14 lines more)",
         "    whole output (123k bytes): outputs/1.txt",
+        "workspace restored to what it was at the start, 0.2s",
+        "    not there again, because they were not kept: model.pt",
         "agent ended: submitted",
         "    read-only files changed: train.csv",
         "evaluation of the final workspace: scored, score 0.5, 2.0s",

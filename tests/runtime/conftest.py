@@ -30,7 +30,7 @@ from pytest_mlab.runtime.environment import TrialEnvironment
 from pytest_mlab.runtime.provision import provision
 from pytest_mlab.runtime.workspace import Workspace
 from pytest_mlab.store.content import ContentStore
-from pytest_mlab.store.events import StepDone
+from pytest_mlab.store.events import StepDone, TrialStarted
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TrialDir
@@ -144,6 +144,23 @@ def make_task(folder: Path, *, read_only: tuple[str, ...] = (), resources: Resou
 MakeTrial = Callable[..., Trial]
 
 
+def started(trial: TrialId, budget: Budget, starter: str) -> TrialStarted:
+    """A trace's first event."""
+    return TrialStarted(
+        t=0.0,
+        trial=trial,
+        pid=1,
+        sandbox="local",
+        budget=budget,
+        task_digest="",
+        data="mini",
+        data_digest="",
+        agent_digest="",
+        machine="",
+        starter=starter,
+    )
+
+
 def runaway() -> NoReturn:
     """What a test's agent that will not stop meets."""
     raise SystemExit("runaway")
@@ -172,12 +189,13 @@ def make_trial(tmp_path: Path) -> Iterator[MakeTrial]:
         store = ContentStore(tmp_path / "store")
         trial_dir = TrialDir(tmp_path / "trial", TrialId("toy", "agent", "", 1))
         snapshots = Snapshots(store, workspace.root, public=workspace.public)
-        snapshots.begin()
+        starter = snapshots.begin().id
         if connection is None:
             spec = SandboxSpec(workspace=workspace.root, label=f"test-{tmp_path.name}", resources=resources)
             connection = Local().open(spec)
         journal = trial_dir.journal()
         opened.append((connection, journal))
+        journal.write(started(trial_dir.id, budget, starter))
         clock = Clock()
         account = Account(budget, clock=clock)
         fake = model or FakeModel()

@@ -39,7 +39,7 @@ def test_a_step_is_counted_recorded_and_snapshot(make_trial: MakeTrial) -> None:
 def test_the_trace_keeps_its_types_although_steps_are_not_validated(make_trial: MakeTrial) -> None:
     trial = make_trial()
     trial.do("List Files", **LIST)
-    line = (trial.dir.path / "trace.jsonl").read_text().splitlines()[0]
+    line = (trial.dir.path / "trace.jsonl").read_text().splitlines()[1]
     data = json.loads(line)
     assert (data["type"], data["v"], data["ledger"]["steps"]) == ("step", 1, 1)
 

@@ -120,6 +120,7 @@ class FakeEnvironment:
     history: list[Step] = field(default_factory=list)
     notes: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     done: bool = False
+    restored: list[int] = field(default_factory=list)
 
     @property
     def actions(self) -> Mapping[str, ActionSpec]:
@@ -153,6 +154,14 @@ class FakeEnvironment:
             return Observation("submitted", done=True)
         answer = self.react(action)
         return Observation(answer) if isinstance(answer, str) else answer
+
+    def restore(self, step: int) -> Sequence[str]:
+        if self.done:
+            raise TrialOver("the trial is over")
+        if not 0 <= step <= len(self.history):
+            raise ValueError(f"step {step} was not done")
+        self.restored.append(step)
+        return ()
 
     def script(self, name: Literal["baseline", "reference"]) -> Sequence[Action]:
         return self.scripts[name]
