@@ -7,15 +7,21 @@ A frame is two big-endian 32-bit lengths, a JSON header and a binary payload of 
 time, each with an ``id`` that every reply repeats:
 
     open      workspace, env, inherit_env, memory_mb, disk_mb, pids, measured,
-              unmeasured, own_processes                             -> hello
+              unmeasured, own_processes, relay | null               -> hello
     execute   argv, env | null, timeout | null; payload: stdin      -> output*, end
     repl      timeout | null; payload: Python source                -> output*, end
     ping                                                            -> pong
+    cancel                                                          -> nothing
     shutdown                                                        -> the stream ends
 
+``cancel`` comes while a command runs, with that command's id, and ends it; it is of no effect when it comes late.
+
 ``end`` carries ``status`` (exit status or null), ``signal`` (number or null) and ``killed_for`` ('', timeout, memory,
-pids, disk, signal). ``output`` carries bytes as payload; while the reader is slow the command's pipe is not read, so
-memory is bounded on both sides. That the REPL's variables are lost is said in its output.
+pids, disk, cancelled, signal). ``output`` carries bytes as payload; while the reader is slow the command's pipe is not
+read, so memory is bounded on both sides. That the REPL's variables are lost is said in its output.
+
+``relay`` is the path of a Unix socket inside: whoever connects to the port of 127.0.0.1 that ``hello`` names as
+``relay_port`` (0 without a relay) is led to it.
 
 Every command is the leader of a session of its own. The supervisor is a child subreaper, so whatever a command
 leaves behind, double-forked or not, becomes its child and is killed when the command ends. Limits are set once, on
@@ -69,6 +75,11 @@ MIB = 1 << 20
 LOST = b"[The Python session ended; its variables are lost.]\n"
 RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 """Python ignores these two; its children must not."""
+
+
+RELAYED = 16
+"""Connections through the relay at a time; further ones wait."""
+RELAY_STACK = 1 << 18
 
 
 class HangUp(Exception):
@@ -390,6 +401,68 @@ class Repl:
             os.close(fd)
 
 
+class Relay:
+    """Leads connections to a port of the loopback device to a Unix socket. Its threads are the supervisor's own, which
+    commands have no hold on; each connection has two."""
+
+    def __init__(self, path: str) -> None:
+        import socket
+        import threading
+
+        self._sockets, self._threads = socket, threading
+        threading.stack_size(RELAY_STACK)  # they count against the limit on memory
+        # By way of the folder's descriptor: a socket's own path may have no more than 107 bytes.
+        folder, name = os.path.split(path)
+        self._target = f"/proc/self/fd/{os.open(folder, os.O_PATH | os.O_DIRECTORY)}/{name}"
+        self._free = threading.Semaphore(RELAYED)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._start(self._accept)
+
+    def _start(self, work: Callable[..., None], *arguments: Any) -> None:
+        self._threads.Thread(target=work, args=arguments, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            self._free.acquire()
+            client = None
+            try:
+                client = self._listener.accept()[0]
+                self._start(self._lead, client)
+            except (OSError, RuntimeError):  # no descriptor or no thread is left: this one fails, the next may not
+                self._free.release()
+                if client is not None:
+                    client.close()
+                time.sleep(0.01)
+
+    def _lead(self, client: Any) -> None:
+        try:
+            with client, self._sockets.socket(self._sockets.AF_UNIX) as server:
+                server.connect(self._target)
+                back = self._threads.Thread(target=self._pump, args=(server, client), daemon=True)
+                back.start()
+                self._pump(client, server)
+                back.join()
+        except (OSError, RuntimeError):
+            pass
+        finally:
+            self._free.release()
+
+    def _pump(self, source: Any, target: Any) -> None:
+        """Hand on what ``source`` says until it has said all; when either side is gone, both are told."""
+        try:
+            while True:
+                data = source.recv(CHUNK)
+                if not data:
+                    target.shutdown(self._sockets.SHUT_WR)
+                    return
+                target.sendall(data)
+        except OSError:
+            for end in (source, target):
+                with contextlib.suppress(OSError):
+                    end.shutdown(self._sockets.SHUT_RDWR)
+
+
 def spawn(
     argv: list[str], env: dict[str, str], descriptors: Iterable[tuple[int, int]], closed: Iterable[int] = ()
 ) -> int:
@@ -408,6 +481,7 @@ class Supervisor:
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
         self.is_open = False
+        self.relay: Relay | None = None
         self.env: dict[str, str] = {}
         self.workspace = "/"
         self.repl: Repl | None = None
@@ -454,6 +528,8 @@ class Supervisor:
             reply = {"type": "pong"}
         elif kind == "open":
             reply = self.open(request)
+        elif kind == "cancel":  # what it meant has ended
+            return
         else:
             raise HangUp
         reply["id"] = number
@@ -477,7 +553,15 @@ class Supervisor:
         libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # commands run as the same user: keep them off our descriptors
         self.oom_kills = out_of_memory_kills()
         os.chdir(self.workspace)
-        return {"type": "hello", "protocol": PROTOCOL, "pid": os.getpid(), "python": sys.version.split()[0]}
+        if request["relay"] is not None:
+            self.relay = Relay(request["relay"])
+        return {
+            "type": "hello",
+            "protocol": PROTOCOL,
+            "pid": os.getpid(),
+            "python": sys.version.split()[0],
+            "relay_port": self.relay.port if self.relay else 0,
+        }
 
     def execute(
         self, number: int, argv: list[str], env: dict[str, str] | None, timeout: float | None, stdin: bytes
@@ -597,6 +681,7 @@ class Supervisor:
                 poller.register(fd, select.POLLIN)
         if feed[0] is not None:
             poller.register(feed[0], select.POLLOUT)
+        cancelled = False
         while not finished():
             due = min(limits.next_watch, limits.next_disk, deadline)
             for fd, _ in poller.poll(max(0, int((due - now) * 1000) + 1)):
@@ -606,6 +691,7 @@ class Supervisor:
                     self.reap()
                 elif fd == wire.read_fd:
                     wire.receive()
+                    cancelled = self.is_cancelled(number) or cancelled
                 elif fd == feed[0]:
                     if not self.feed(feed, close=done_fd is None):
                         poller.unregister(fd)
@@ -614,6 +700,8 @@ class Supervisor:
                     if not wire.busy:
                         poller.unregister(fd)
                         poller.register(out_fd, select.POLLIN)
+            if cancelled:
+                return "cancelled"
             now = time.monotonic()
             if now < due or finished():
                 continue
@@ -621,6 +709,13 @@ class Supervisor:
             if killed_for:
                 return killed_for
         return ""
+
+    def is_cancelled(self, number: int) -> bool:
+        """Whether the harness gave up request ``number``; nothing else may come while it is being answered."""
+        request = self.wire.next_request()
+        if request is not None and request[0]["type"] != "cancel":
+            raise HangUp
+        return request is not None and request[0]["id"] == number
 
     def take_output(self, number: int, out_fd: int, poller: select.poll) -> None:
         """Forward one piece of output; the command's pipe is left alone while the harness does not read."""

@@ -12,11 +12,14 @@ lock of the workspace which the process and all its children hold: the kernel fr
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import select
 import signal
 import socket
+import socketserver
+import tempfile
 import threading
 import time
 import uuid
@@ -80,11 +83,51 @@ def resident_mb() -> float:
 
 
 def new_spec(
-    workspace: Path, *, mounts: Sequence[Mount] = (), env: Mapping[str, str] | None = None, **limits: int
+    workspace: Path,
+    *,
+    mounts: Sequence[Mount] = (),
+    env: Mapping[str, str] | None = None,
+    relay: Path | None = None,
+    **limits: int,
 ) -> SandboxSpec:
     """A sandbox's spec with a label of its own; ``limits`` are fields of Resources."""
     resources = Resources(**{"memory_mb": 1024, "disk_mb": 512, **limits})
-    return SandboxSpec(workspace, f"conformance-{uuid.uuid4().hex}", tuple(mounts), resources, env=env or {})
+    label = f"conformance-{uuid.uuid4().hex}"
+    return SandboxSpec(workspace, label, tuple(mounts), resources, env=env or {}, relay=relay)
+
+
+@contextlib.contextmanager
+def echo(path: Path) -> Iterator[None]:
+    """A server on a Unix socket that gives back what it gets, in capitals, and then ends the connection."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while data := self.request.recv(1 << 16):
+                self.wfile.write(data.upper())
+
+    with socketserver.ThreadingUnixStreamServer(str(path), Handler) as server:
+        server.daemon_threads = True
+        path.chmod(0o666)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+ASK = """
+import socket, threading
+def say(server, data):
+    try: server.sendall(data); server.shutdown(socket.SHUT_WR)
+    except OSError: pass
+def ask(port, data):
+    with socket.create_connection(('127.0.0.1', port), timeout=60) as server:
+        threading.Thread(target=say, args=(server, data)).start()
+        return b''.join(iter(lambda: server.recv(1 << 16), b''))
+"""
+"""What a program inside says to the relay."""
 
 
 class SandboxConformance:
@@ -108,18 +151,30 @@ class SandboxConformance:
 
     @pytest.fixture
     def opened(self, sandbox: Sandbox, tmp_path: Path) -> Iterator[Opener]:
-        """Opens sandboxes of a test's own, on ``tmp_path / 'workspace'``: ``opened(mounts=…, env=…, pids=…)``."""
+        """Opens sandboxes of a test's own, on ``tmp_path / 'workspace'``: ``opened(mounts=…, relay=…, pids=…)``."""
         connections: list[Connection] = []
         workspace = tmp_path / "workspace"
         workspace.mkdir()
 
-        def opened(*, mounts: Sequence[Mount] = (), env: Mapping[str, str] | None = None, **limits: int) -> Connection:
-            connections.append(sandbox.open(new_spec(workspace, mounts=mounts, env=env, **limits)))
+        def opened(
+            *,
+            mounts: Sequence[Mount] = (),
+            env: Mapping[str, str] | None = None,
+            relay: Path | None = None,
+            **limits: int,
+        ) -> Connection:
+            connections.append(sandbox.open(new_spec(workspace, mounts=mounts, env=env, relay=relay, **limits)))
             return connections[-1]
 
         yield opened
         for connection in connections:
             connection.close()
+
+    @pytest.fixture
+    def folder(self) -> Iterator[Path]:
+        """A folder for sockets, whose paths have to be short."""
+        with tempfile.TemporaryDirectory(prefix="mlab-") as name:
+            yield Path(name)
 
     # --- what a command gets and gives ---------------------------------------------------------------------------
 
@@ -324,6 +379,72 @@ class SandboxConformance:
         )
         assert done.killed_for == "lost" or done.output == b"stopped\n"
         assert text(run(connection, "print('on')")) == "on"
+
+    def test_cancelled_from_another_thread(self, opened: Opener, tmp_path: Path) -> None:
+        connection = opened()
+        connection.cancel()  # nothing runs: nothing happens
+        done = connection.execute(
+            [connection.python, "-c", f"{HOLD}os.write(1, b'begun'); time.sleep(600)"],
+            timeout=PATIENCE,
+            sink=lambda data: threading.Thread(target=connection.cancel).start(),
+        )
+        assert (done.exit_status, done.killed_for, done.output) == (None, "cancelled", b"begun")
+        assert is_free(tmp_path / "workspace")
+        connection.cancel()
+        assert text(run(connection, "print('on')")) == "on"
+
+    # --- the relay -----------------------------------------------------------------------------------------------
+
+    def test_no_relay_unless_asked_for(self, connection: Connection) -> None:
+        assert connection.relay_port == 0
+
+    def test_a_relay_leads_to_its_socket_and_nowhere_else(self, sandbox: Sandbox, opened: Opener, folder: Path) -> None:
+        with echo(folder / "relay"), socket.create_server(("127.0.0.1", 0)) as other:
+            connection = opened(relay=folder / "relay")
+            assert 0 < connection.relay_port < 65536
+            assert text(run(connection, f"{ASK}print(ask({connection.relay_port}, b'hello'))")) == "b'HELLO'"
+            if not sandbox.isolated:
+                return
+            code = (
+                f"{ASK}\nprint([name for _, name in socket.if_nameindex() if name != 'lo'])\n"
+                f"for address in (('127.0.0.1', {other.getsockname()[1]}), ('192.0.2.1', 80)):\n"
+                "    try: socket.create_connection(address, timeout=2); print('connected')\n"
+                "    except OSError: print('refused')"
+            )
+            assert text(run(connection, code)).split("\n") == ["[]", "refused", "refused"]
+
+    def test_much_and_many_at_a_time_through_the_relay(self, opened: Opener, folder: Path) -> None:
+        code = (
+            "sizes = [3 << 20] + [7] * 40\n"
+            "right = []\n"
+            "def one(size): right.append(ask(port, b'x' * size) == b'X' * size)\n"
+            "threads = [threading.Thread(target=one, args=(size,)) for size in sizes]\n"
+            "for thread in threads: thread.start()\n"
+            "for thread in threads: thread.join()\nprint(len(right), all(right))"
+        )
+        with echo(folder / "relay"):
+            connection = opened(relay=folder / "relay")
+            done = run(connection, f"{ASK}port = {connection.relay_port}\n{code}")
+            assert text(done) == "41 True"
+
+    def test_a_relay_whose_socket_nobody_answers(self, opened: Opener, folder: Path) -> None:
+        with socket.socket(socket.AF_UNIX) as deaf:
+            deaf.bind(str(folder / "relay"))
+            (folder / "relay").chmod(0o666)
+            connection = opened(relay=folder / "relay")
+            code = f"{ASK}\ntry: print(ask({connection.relay_port}, b'x'))\nexcept OSError: print(b'')"
+            assert text(run(connection, code)) == "b''"
+        assert text(run(connection, "print('on')")) == "on"
+
+    def test_the_relay_survives_the_commands_that_used_it_and_the_supervisor(
+        self, opened: Opener, folder: Path
+    ) -> None:
+        with echo(folder / "relay"):
+            connection = opened(relay=folder / "relay")
+            hang = "server = socket.create_connection(('127.0.0.1', {port})); server.send(b'x'); server.recv(1); {then}"
+            for then in ("import time; time.sleep(600)", "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"):
+                run(connection, ASK + hang.format(port=connection.relay_port, then=then), timeout=0.7)
+                assert text(run(connection, f"{ASK}print(ask({connection.relay_port}, b'on'))")) == "b'ON'"
 
     # --- limits --------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from pytest_mlab.adapters.sandboxes import environment
 from pytest_mlab.adapters.sandboxes.channel import ProcessChannel
 from pytest_mlab.adapters.sandboxes.connection import SupervisedConnection
 from pytest_mlab.adapters.sandboxes.opening import (
+    RELAY_INSIDE,
     SUPERVISOR,
     SUPERVISOR_INSIDE,
     WORKSPACE,
@@ -172,6 +173,8 @@ def view(spec: SandboxSpec, hidden: Iterable[Path]) -> list[str]:
     arguments += ["--bind", str(spec.workspace.resolve()), WORKSPACE]
     for mount in spec.mounts:
         arguments += ["--ro-bind", str(mount.source.resolve()), target_inside(mount)]
+    if spec.relay is not None:
+        arguments += ["--ro-bind", str(spec.relay), RELAY_INSIDE]
     return [*arguments, "--chdir", WORKSPACE]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -70,6 +71,7 @@ class SupervisedConnection:
         release: Callable[[], None] = lambda: None,
     ) -> None:
         self.python = python
+        self.relay_port = 0
         self._launch = launch
         self._opening = opening
         self._workspace = PurePosixPath(opening["workspace"])
@@ -77,6 +79,8 @@ class SupervisedConnection:
         self._before = before
         self._release = release
         self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._underway = 0
         self._number = 0
         self._closed = False
         self._channel: Channel | None = None
@@ -119,6 +123,14 @@ class SupervisedConnection:
         (which leaves the variables in place). Where they are lost, the output says so.
         """
         return self._request({"type": "repl", "timeout": timeout}, code.encode("utf-8", "replace"), timeout, keep, None)
+
+    def cancel(self) -> None:
+        """Kill the command that another thread is waiting for, if any; its Execution says ``cancelled``."""
+        with self._sending:
+            if self._underway:
+                request = encode({"type": "cancel", "id": self._underway})
+                with contextlib.suppress(ChannelLost):  # who waits for the command hears of it
+                    self._send(request, time.monotonic() + GRACE)
 
     def ping(self, timeout: float = GRACE) -> bool:
         """Whether the supervisor answers within ``timeout`` seconds."""
@@ -171,16 +183,22 @@ class SupervisedConnection:
             return Execution(end.status, kept.value(), kept.total, seconds, end.killed_for, number)
 
     def _converse(self, request: bytes, deadline: float | None, kept: Kept, sink: Sink | None) -> End:
-        self._send(request, deadline)
-        while True:
-            reply = self._next_reply(deadline)
-            if isinstance(reply, End):
-                return reply
-            if not isinstance(reply, Output):
-                raise BadFrame(f"{type(reply).__name__} in answer to a command")
-            kept.add(reply.data)
-            if sink is not None:
-                sink(reply.data)
+        with self._sending:
+            self._send(request, deadline)
+            self._underway = self._number
+        try:
+            while True:
+                reply = self._next_reply(deadline)
+                if isinstance(reply, End):
+                    return reply
+                if not isinstance(reply, Output):
+                    raise BadFrame(f"{type(reply).__name__} in answer to a command")
+                kept.add(reply.data)
+                if sink is not None:
+                    sink(reply.data)
+        finally:
+            with self._sending:
+                self._underway = 0
 
     def _numbered(self, header: Mapping[str, Any], payload: bytes = b"") -> bytes:
         self._number += 1
@@ -215,6 +233,7 @@ class SupervisedConnection:
             reply = self._next_reply(deadline)
             if not isinstance(reply, Hello):
                 raise BadFrame(f"{type(reply).__name__} in place of a greeting")
+            self.relay_port = reply.relay_port
         except (ChannelLost, BadFrame) as error:
             complaint = self._channel.complaint()
             self._drop()

@@ -22,6 +22,7 @@ from pytest_mlab.adapters.sandboxes import environment
 from pytest_mlab.adapters.sandboxes.connection import SupervisedConnection
 from pytest_mlab.adapters.sandboxes.container import ContainerChannel, brief, remove
 from pytest_mlab.adapters.sandboxes.opening import (
+    RELAY_INSIDE,
     SUPERVISOR,
     SUPERVISOR_INSIDE,
     WORKSPACE,
@@ -198,6 +199,8 @@ def container_settings(spec: SandboxSpec, user: tuple[int, int]) -> dict[str, An
     shown = [Mount(SUPERVISOR_INSIDE, str(SUPERVISOR), type="bind", read_only=True)]
     shown += [Mount(WORKSPACE, str(spec.workspace.resolve()), type="bind")]
     shown += [Mount(target_inside(m), str(m.source.resolve()), type="bind", read_only=True) for m in spec.mounts]
+    if spec.relay is not None:
+        shown += [Mount(RELAY_INSIDE, str(spec.relay), type="bind", read_only=True)]
     memory = (resources.memory_mb + 64) << 20  # the supervisor's own; its watch on the tree speaks first
     settings: dict[str, Any] = {
         "entrypoint": ["python3", "-I", "-S", "-X", "utf8", SUPERVISOR_INSIDE],

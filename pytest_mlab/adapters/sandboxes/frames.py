@@ -20,8 +20,8 @@ MAX_REPLY_HEADER = 1 << 16
 MAX_REPLY_PAYLOAD = 1 << 20
 _LENGTHS = struct.Struct(">II")
 
-KilledFor = Literal["", "timeout", "memory", "pids", "disk", "signal"]
-_KILLED_FOR = ("", "timeout", "memory", "pids", "disk", "signal")
+KilledFor = Literal["", "timeout", "memory", "pids", "disk", "cancelled", "signal"]
+_KILLED_FOR = ("", "timeout", "memory", "pids", "disk", "cancelled", "signal")
 
 
 class BadFrame(Exception):
@@ -30,11 +30,12 @@ class BadFrame(Exception):
 
 @dataclass(frozen=True)
 class Hello:
-    """The supervisor is ready; ``pid`` and ``python`` are as seen inside."""
+    """The supervisor is ready; ``pid``, ``python`` and ``relay_port`` (0: no relay) are as seen inside."""
 
     id: int
     pid: int
     python: str
+    relay_port: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ def parse(header: bytes, payload: bytes) -> Reply:
     if kind == "hello":
         if fields.get("protocol") != PROTOCOL:
             raise BadFrame(f"protocol {fields.get('protocol')!r}, not {PROTOCOL}")
-        return Hello(number, _integer(fields, "pid", 1, 1 << 31), str(fields.get("python"))[:40])
+        pid, port = _integer(fields, "pid", 1, 1 << 31), _integer({"relay_port": 0, **fields}, "relay_port", 0, 65535)
+        return Hello(number, pid, str(fields.get("python"))[:40], port)
     raise BadFrame(f"a reply of type {kind!r}"[:100])
 
 

@@ -49,7 +49,12 @@ class Local:
         env = environment.inside(spec.resources, home=home, path=system_path())
         # The mark lets sweep() find processes whose supervisor was killed together with its harness.
         opening = opening_request(
-            spec, workspace, env | {_MARK: spec.label}, measured=(workspace, home), own_processes=False
+            spec,
+            workspace,
+            env | {_MARK: spec.label},
+            measured=(workspace, home),
+            own_processes=False,
+            relay=str(spec.relay),
         )
 
         started = False

@@ -17,6 +17,8 @@ SUPERVISOR = Path(pytest_mlab.__file__).resolve().parent / "sandboxed" / "superv
 SUPERVISOR_INSIDE = "/mlab/supervisor.py"
 WORKSPACE = "/workspace"
 """Where isolated sandboxes show the workspace."""
+RELAY_INSIDE = "/mlab/relay.sock"
+"""Where they show the socket that the relay leads to."""
 
 
 def opening_request(
@@ -28,11 +30,13 @@ def opening_request(
     unmeasured: Sequence[str] = (),
     inherit_env: bool = False,
     own_processes: bool = True,
+    relay: str | None = RELAY_INSIDE,
 ) -> dict[str, Any]:
     """The supervisor's first request. Paths are as seen inside.
 
     ``measured`` are the folders whose disk use counts, without those in ``unmeasured``; ``inherit_env`` adds the
-    variables that the supervisor was started with; ``own_processes`` says that all it can see are the sandbox's.
+    variables that the supervisor was started with; ``own_processes`` says that all it can see are the sandbox's;
+    ``relay`` is where the spec's relay, if it has one, is seen.
     """
     return {
         "workspace": workspace,
@@ -44,6 +48,7 @@ def opening_request(
         "measured": list(measured),
         "unmeasured": list(unmeasured),
         "own_processes": own_processes,
+        "relay": relay if spec.relay is not None else None,
     }
 
 
