@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_mlab.adapters.agent_loader import plan_agent
+from pytest_mlab.adapters.agent_loader import plan_agents
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.plan import Plan, PlannedTask, RunSettings
 from pytest_mlab.core.trial import TrialId
@@ -25,12 +25,14 @@ def make_run(
     tasks: Sequence[str] = ("guess",),
     model: str = "",
     budget: Budget = BUDGET,
+    args: Sequence[str] = (),
     **settings: Any,
 ) -> RunDir:
     """A run of ``agents`` (names, or references) on ``tasks`` of ``root/task_suites/toy``, one repeat, in the sandbox
-    ``local`` unless ``settings`` (of RunSettings) say otherwise. The cache is ``root/cache``."""
+    ``local`` unless ``settings`` (of RunSettings) say otherwise; ``args`` are settings of agents. The cache is
+    ``root/cache``."""
     folders = [root / "task_suites" / "toy" / task for task in tasks]
-    planned = tuple(plan_agent(ref, root) for ref in agents)
+    planned = plan_agents(agents, root, args)
     chosen: dict[str, Any] = {"sandbox": "local", "cache_dir": str(root / "cache"), "repeats": 1} | settings
     plan = Plan(
         run_id="toy-run",
