@@ -148,6 +148,7 @@ class Trial:
         folder = nearby(self.run.path)
         lines = [f"{self.outcome.value}: {self.reason or 'no reason was recorded'}"]
         lines += ["  " + ", ".join(f"{name} {value:.6g}" for name, value in scores if value is not None)]
+        lines += [f"  note: {note}" for note in self.result.notes]
         lines += [f"  used {spent}", f"  trace {nearby(self.path)}/trace.jsonl"]
         lines += [f"  see   mlab show {folder} {self.id.name}"]
         return "\n".join(line for line in lines if line.strip())

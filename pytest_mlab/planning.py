@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mlab import requirements
+from pytest_mlab import recordings, requirements
 from pytest_mlab.core.names import unknown
 from pytest_mlab.core.plan import Plan, PlannedAgent, PlannedTask, RunSettings
 from pytest_mlab.core.task import Task
@@ -101,7 +101,7 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pl
     )
     by_name = {task.name: task for task in tasks}
     path = options.run_dir.absolute() if options.run_dir else rootdir / REPORTS / run_id
-    blocked = requirements.blocked(plan, by_name, sandbox.missing) if probe else {}
+    blocked = requirements.blocked(plan, by_name, sandbox.missing) | recordings.unusable(plan) if probe else {}
     left_out = {} if options.task else catalog.left_out(options.suite)
     return Planned(plan, by_name, blocked, path, passed_over=sandbox.passed_over, left_out=left_out)
 

@@ -93,7 +93,7 @@ def is_trusted(agent: PlannedAgent) -> bool:
 
 def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[str, str]:
     """What keeps each trial from running, by its name; ``sandbox`` is what is missing for all of them."""
-    needy = {agent.name for agent in plan.agents if agent.needs_model}
+    needy = {agent.name for agent in plan.agents if agent.needs_model and not plan.settings.replay}
     of_task = {task.name: sandbox or missing_for_task(task, plan.settings) for task in tasks.values()}
     of_model = cache(missing_key)
     found: dict[str, str] = {}

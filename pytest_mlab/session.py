@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mlab import collect, planning, requirements
+from pytest_mlab import collect, planning, recordings, requirements
 from pytest_mlab.brief import Brief, TaskBrief
 from pytest_mlab.collect import OPTIONS, RUN, Run, trial_of
 from pytest_mlab.core.gate import GatePolicy
@@ -150,6 +150,8 @@ class Controller:
             return
         if self._fresh:
             self.run = planning.narrow(self.run, self.items.values())
+        with usage_errors():
+            recordings.check(self.run.plan, done=self.run.results(), resumed=not self._fresh)
         self._start_heartbeat(self.run)
 
     # --- while it runs -----------------------------------------------------------------------------------------

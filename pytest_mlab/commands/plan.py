@@ -87,7 +87,7 @@ def estimate(planned: Planned, workers: int) -> Estimate:
 
 def _cost(planned: Planned, model: str, budget: Budget) -> float | None:
     settings = planned.plan.settings
-    if not model:
+    if not model or settings.replay:
         return 0.0
     return trial_cost((model, settings.edit_model, settings.fast_model), budget.max_steps, budget.max_cost)
 

@@ -55,7 +55,7 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
             journal.write(_evaluation(verdict, ended.snapshot))
         context = _context(job, found, payload["started_at"])
         result = conclude(context, part, ended.ledger, ended.snapshot, ended.tampered, verdict, found.crash)
-        result = replace(result, reason=redact(result.reason))
+        result = replace(result, reason=redact(result.reason), notes=tuple(map(redact, found.notes)))
         journal.write(TrialFinished(t=time.time(), outcome=result.outcome, reason=result.reason))
     job.dir.write_result(result)
 

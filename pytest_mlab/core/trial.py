@@ -103,7 +103,8 @@ class TrialResult:
 
     ``needed`` is the score that had to be passed (strictly); ``within_noise`` is True when the score does not
     lie outside the baseline's own spread (a two-sided 95 % prediction interval of one more baseline run);
-    ``seconds`` is the agent's wall time, ``evaluation_seconds`` the evaluator's; timestamps are Unix seconds.
+    ``seconds`` is the agent's wall time, ``evaluation_seconds`` the evaluator's; timestamps are Unix seconds; ``notes``
+    are sentences on what else a reader should know (that a replay left recorded calls unused).
     """
 
     id: TrialId
@@ -124,4 +125,5 @@ class TrialResult:
     data_digest: str = ""
     task_digest: str = ""
     snapshot: str = ""
+    notes: tuple[str, ...] = ()
     format: int = RESULT_FORMAT

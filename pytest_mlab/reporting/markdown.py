@@ -26,6 +26,7 @@ def markdown(figures: RunFigures) -> str:
     for subject in figures.subjects:
         lines += ["", *_subject(subject)]
     lines += ["", *_unsuccessful(figures)]
+    lines += ["", *_notes(figures)]
     lines += ["", *_identity(figures)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -125,6 +126,11 @@ def _unsuccessful(figures: RunFigures) -> list[str]:
         "",
         *grid(["trial", "outcome", "score", "reason"], [_trial(r) for r in found], 4),
     ]
+
+
+def _notes(figures: RunFigures) -> list[str]:
+    rows = [[result.id.name, note] for result in figures.trials for note in result.notes]
+    return ["## Notes", "", *grid(["trial", "note"], rows, 2)] if rows else []
 
 
 def _trial(result: TrialResult) -> list[str]:

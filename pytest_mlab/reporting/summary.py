@@ -45,6 +45,8 @@ def summary(figures: RunFigures) -> dict[str, Any]:
             "network": settings.network,
             "repeats": settings.repeats,
             "threshold": settings.threshold,
+            "replayed_from": settings.replay or None,
+            "replay_mode": settings.replay_mode if settings.replay else None,
             **asdict(settings.budget),
         },
         "planned": len(plan.trials),
@@ -130,6 +132,7 @@ def _trial(result: TrialResult) -> dict[str, Any]:
         "needed": result.needed,
         "improvement": result.improvement,
         "within_noise": result.within_noise,
+        "notes": list(result.notes),
         "ended_by": None if result.ended_by is None else result.ended_by.value,
         "efficiency": {
             "steps": ledger.steps,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
 from pytest_mlab.core.gate import GateResult
@@ -31,6 +32,9 @@ def table(figures: RunFigures, resume: str = "") -> list[str]:
     failed = [r for r in figures.trials if r.outcome in _ERRORS]
     if failed:
         lines += ["", *_errors(failed)]
+    noted = [replace(r, reason=note) for r in figures.trials for note in r.notes]
+    if noted:
+        lines += ["", f"NOTES on {text.plural(len({r.id for r in noted}), 'trial')}", *_reasons(noted)]
     if figures.missing:
         lines += ["", *_missing(figures, resume)]
     lines += ["", *gate_lines(figures.gate)]

@@ -97,7 +97,19 @@ def conditions(settings: RunSettings) -> str:
         parts.append("network on")
     if settings.threshold is not None:
         parts.append(f"threshold {settings.threshold:.4g}")
+    if settings.replay:
+        parts.append(about_recording(settings))
     return "; ".join(parts)
+
+
+def about_recording(settings: RunSettings) -> str:
+    """Where model calls are recorded, or that they are replayed and nothing of them was measured now."""
+    if not settings.replay:
+        return f"model calls are recorded into {settings.record}"
+    return (
+        f"REPLAYED ({settings.replay_mode}) from {settings.replay}: replies, tokens, dollars and times of model calls "
+        "are those of the recording"
+    )
 
 
 def who(subject: SubjectSummary) -> str:

@@ -18,7 +18,7 @@ from pytest_mlab.errors import EvaluatorError, ScoringError
 from pytest_mlab.runtime.evaluate import Verdict
 from pytest_mlab.runtime.forkserver import STATUS_RAISED
 from pytest_mlab.runtime.watch import Ending
-from pytest_mlab.store.events import AgentEnded, Event, ModelCall, StepDone, TrialStarted
+from pytest_mlab.store.events import AgentEnded, Event, ModelCall, Note, StepDone, TrialStarted
 
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _NAMED_FILES = 5
@@ -29,12 +29,13 @@ _LIBRARY = re.compile(r"^<|/(site|dist)-packages/|/lib(64)?/python3")
 @dataclass(frozen=True)
 class Facts:
     """What a trace tells about the agent's part: its first and last event of it, the last known ledger, and how the
-    script that was executed last failed ('' when it did not)."""
+    script that was executed last failed ('' when it did not); ``notes`` are what a replay had to say."""
 
     started: TrialStarted | None = None
     ended: AgentEnded | None = None
     ledger: Ledger = Ledger()
     crash: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def facts(events: Iterable[Event]) -> Facts:
@@ -45,6 +46,8 @@ def facts(events: Iterable[Event]) -> Facts:
             found = Facts(event)
         elif isinstance(event, AgentEnded):
             found = replace(found, ended=event, ledger=event.ledger)
+        elif isinstance(event, Note) and event.kind == "replay":
+            found = replace(found, notes=(*found.notes, str(event.data.get("text", ""))))
         elif isinstance(event, (ModelCall, StepDone)):
             found = replace(found, ledger=event.ledger)
         if isinstance(event, StepDone) and event.action == "Execute Script":

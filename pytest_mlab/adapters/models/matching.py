@@ -119,7 +119,9 @@ def _unified(old: list[str], new: list[str]) -> list[str]:
 
 def _cut_together(before: str, after: str) -> tuple[str, str]:
     """Two lines from shortly before their first difference on."""
-    same = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))
+    same = next(
+        (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+    )
     start = same - _WIDTH // 3
     if max(len(before), len(after)) <= _WIDTH or start <= 4:
         return _cut(before), _cut(after)

@@ -51,7 +51,9 @@ class RecordingClient:
         try:
             self.file.add(request, outcome, seconds)
         except OSError as error:
-            raise StoreError(f"the recording takes no more calls ({error}); free the disk and resume the run") from error
+            raise StoreError(
+                f"the recording takes no more calls ({error}); free the disk and resume the run"
+            ) from error
 
 
 def cleaner(redact: Callable[[str], str], workspaces: Iterable[str]) -> Callable[[str], str]:

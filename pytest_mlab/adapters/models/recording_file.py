@@ -10,9 +10,9 @@ Every line is JSON. An object begins something; the texts (one JSON string a lin
     {"reply": 1, "text": ["a1b2…"], "usage": {…}, …}   or {"error": 1, "type": "RateLimitError", …}
     {"end": 1}                                         how many calls there are; missing when the trial was killed
 
-Prompts repeat most of what earlier prompts said, so texts are cut into pieces at their longer paragraphs, and each piece
-is written once, where it is first used. A call is appended in one write: a killed process leaves whole calls and at most
-one torn one at the end, which readers leave out.
+Prompts repeat most of what earlier prompts said, so texts are cut into pieces at their longer paragraphs, and each
+piece is written once, where it is first used. A call is appended in one write: a killed process leaves whole calls and
+at most one torn one at the end, which readers leave out.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class RecordingFile:
         self._calls = 0
         self._lock = threading.Lock()
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        self._write([_header_line(header)])
+        self._write([clean(_header_line(header))])
 
     def add(self, request: ModelRequest, outcome: ModelReply | RecordedError, seconds: float) -> None:
         """Append one call, from any thread."""
@@ -288,27 +288,31 @@ class _Reader:
         self._texts: dict[str, str] = {}
 
     def calls(self) -> Iterator[RecordedCall]:
+        """The calls in their order, up to the end or to where the file was cut."""
+        try:
+            yield from self._calls_until_end()
+        except _End:
+            return
+        except (ValueError, KeyError, TypeError) as error:
+            raise ReplayError(
+                f"{_short(self._path)}:{self._at}: no line of a recording ({error!r:.80}); it was edited or merged "
+                "wrongly: restore the file, or record the trial again"
+            ) from None
+
+    def _calls_until_end(self) -> Iterator[RecordedCall]:
         request, number = None, 0
         while self._at < len(self._lines):
-            try:
-                found = self._next(dict)
-                if "text" in found and "lines" in found:
-                    self._texts[found["text"]] = "\n".join(self._next(str) for _ in range(found["lines"]))
-                elif "call" in found:
-                    number, request = number + 1, self._request(found)
-                elif "end" in found:
-                    self.ended = True
-                else:
-                    if request is None:
-                        raise KeyError("call")
-                    yield RecordedCall(number, request, self._outcome(found), found.get("seconds", 0.0))
-            except _End:
-                return
-            except (ValueError, KeyError, TypeError) as error:
-                raise ReplayError(
-                    f"{_short(self._path)}:{self._at}: no line of a recording ({error!r:.80}); it was edited or merged "
-                    "wrongly: restore the file, or record the trial again"
-                ) from None
+            found = self._next(dict)
+            if "lines" in found:
+                self._texts[found["text"]] = "\n".join([self._next(str) for _ in range(found["lines"])])
+            elif "call" in found:
+                number, request = number + 1, self._request(found)
+            elif "end" in found:
+                self.ended = True
+            elif request is None:
+                raise KeyError("call")
+            else:
+                yield RecordedCall(number, request, self._outcome(found), found.get("seconds", 0.0))
 
     def _next(self, kind: type) -> Any:
         if self._at == len(self._lines):
@@ -336,9 +340,9 @@ class _Reader:
         )
 
     def _message(self, found: Json) -> Message:
-        return Message(found["role"], self._text(found["text"]), self._calls(found), found.get("answers", ""))
+        return Message(found["role"], self._text(found["text"]), self._called(found), found.get("answers", ""))
 
-    def _calls(self, found: Json) -> tuple[ToolCall, ...]:
+    def _called(self, found: Json) -> tuple[ToolCall, ...]:
         return tuple(ToolCall(c["id"], c["name"], self._text(c["arguments"])) for c in found.get("calls", ()))
 
     def _outcome(self, found: Json) -> ModelReply | RecordedError:
@@ -353,7 +357,7 @@ class _Reader:
             retries=found.get("retries", 0),
             waited=found.get("waited", 0.0),
             finish_reason=found.get("finish_reason", ""),
-            tool_calls=self._calls(found),
+            tool_calls=self._called(found),
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal, NoReturn
 
 from pytest_mlab import errors
-from pytest_mlab.adapters.models.matching import comparable, difference
+from pytest_mlab.adapters.models.matching import Part, comparable, difference
 from pytest_mlab.adapters.models.recording import WORKSPACE
 from pytest_mlab.adapters.models.recording_file import RecordedCall, RecordedError, Recording
 from pytest_mlab.core.ports import Message, ModelFacts, ModelReply, ModelRequest
@@ -41,6 +41,7 @@ class ReplayClient:
     ) -> None:
         self._recording = recording
         self._unused = list(recording.calls)
+        self._parts = {call.number: comparable(call.request) for call in recording.calls}
         self._name = name
         self._mode = mode
         self._clean = clean
@@ -65,7 +66,7 @@ class ReplayClient:
         """The recorded answer. Raises the recorded error of a call that failed; ReplayError."""
         with self._lock:
             call = self._take(request)
-        self._pass_time(call.seconds)
+            self._pass_time(call.seconds)
         if isinstance(call.outcome, RecordedError):
             raise _as_error(call.outcome)
         return self._here(call.outcome)
@@ -84,27 +85,27 @@ class ReplayClient:
             raise ReplayError(self.fault)
         self.asked += 1
         now = comparable(self._cleaned(request))
-        for place, call in enumerate(self._unused):
-            if comparable(call.request) == now:
-                return self._unused.pop(place)
+        found = next((call for call in self._unused if self._parts[call.number] == now), None)
+        if found is None:
+            found = self._next(request)
+            if self._mode == "strict":
+                self._refuse(self._mismatch(found, now))
+        self._unused.remove(found)
+        return found
+
+    def _next(self, request: ModelRequest) -> RecordedCall:
+        """The first unused call, of the same model where there is one."""
         same = [call for call in self._unused if call.request.model == request.model] or self._unused
         if not same:
             self._refuse(self._too_many())
-        if self._mode == "lenient":
-            self._unused.remove(same[0])
-            return same[0]
-        lines = difference(comparable(same[0].request), now)
-        self._refuse(
-            "\n".join(
-                [
-                    f"the replay does not fit its recording: call {self.asked} asks something else than call "
-                    f"{same[0].number} of {self._name}",
-                    *(f"  {line}" for line in lines),
-                    *([f"  since the recording: {self._since}"] if self._since else []),
-                    "  record again (--mlab-record), or let calls match by position (--mlab-replay-mode=lenient)",
-                ]
-            )
-        )
+        return same[0]
+
+    def _mismatch(self, call: RecordedCall, now: tuple[Part, ...]) -> str:
+        lines = difference(self._parts[call.number], now)
+        lines += [f"since the recording: {self._since}"] if self._since else []
+        lines += ["record again (--mlab-record), or let calls match by position (--mlab-replay-mode=lenient)"]
+        what = f"call {self.asked} asks something else than call {call.number} of {self._name}"
+        return "\n  ".join([f"the replay does not fit its recording: {what}", *lines])
 
     def _too_many(self) -> str:
         recorded = len(self._recording.calls)
