@@ -95,13 +95,20 @@ def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[st
     """What keeps each trial from running, by its name; ``sandbox`` is what is missing for all of them."""
     needy = {agent.name for agent in plan.agents if agent.needs_model and not plan.settings.replay}
     of_task = {task.name: sandbox or missing_for_task(task, plan.settings) for task in tasks.values()}
+    of_agent = {agent.name: missing_for_agent(agent) for agent in plan.agents}
     of_model = cache(missing_key)
     found: dict[str, str] = {}
     for trial in plan.trials:
-        reason = of_task[trial.task] or (_models(trial, plan.settings, of_model) if trial.agent in needy else "")
+        reason = of_task[trial.task] or of_agent[trial.agent]
+        reason = reason or (_models(trial, plan.settings, of_model) if trial.agent in needy else "")
         if reason:
             found[trial.name] = reason
     return found
+
+
+def missing_for_agent(agent: PlannedAgent) -> str:
+    """The packages that the agent imports and that are absent; '' when all are there."""
+    return _absent(f"the agent {agent.name}", agent.requirements)
 
 
 def missing_for_task(task: Task, settings: RunSettings) -> str:
@@ -172,10 +179,14 @@ def _gpus(task: Task) -> str:
 
 
 def _packages(task: Task) -> str:
+    return _absent(f"the task {task.name}", task.requirements)
+
+
+def _absent(who: str, requirements: Iterable[str]) -> str:
     from packaging.requirements import Requirement
 
     absent: list[str] = []
-    for text in task.requirements:
+    for text in requirements:
         wanted = Requirement(text)
         if wanted.marker is not None and not wanted.marker.evaluate():
             continue
@@ -189,9 +200,7 @@ def _packages(task: Task) -> str:
     if not absent:
         return ""
     quoted = " ".join(f"'{text}'" for text in absent)
-    return str(
-        RequirementMissing(f"the task {task.name} needs {', '.join(absent)}", mend=f"python -m pip install {quoted}")
-    )
+    return str(RequirementMissing(f"{who} needs {', '.join(absent)}", mend=f"python -m pip install {quoted}"))
 
 
 def _rules(task: Task, settings: RunSettings) -> str:

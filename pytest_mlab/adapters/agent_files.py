@@ -150,7 +150,7 @@ def _check(found: type, file: Path) -> None:
         raise AgentLoadError(
             f"{where} does not say whether it calls a model; add this line to the class:\n    {NEEDS_MODEL}"
         )
-    if problem := fault(found):
+    if problem := fault(found) or _fault_of_extras(found):
         raise AgentLoadError(f"{where}: {problem}")
     try:
         inspect.signature(found).bind()
@@ -158,6 +158,27 @@ def _check(found: type, file: Path) -> None:
         raise AgentLoadError(
             f"{where}: its constructor must work without arguments ({error}); give every parameter a default"
         ) from None
+
+
+def _fault_of_extras(found: type) -> str:
+    """What is wrong with the attributes that an agent may have; '' when nothing is."""
+    interactive = getattr(found, "interactive", False)
+    if not isinstance(interactive, bool):
+        return f"its interactive is {interactive!r:.80}; it says True or False"
+    requirements = getattr(found, "requirements", ())
+    if not isinstance(requirements, (tuple, list)):
+        return f'its requirements are {requirements!r:.80}; write a tuple, such as requirements = ("langchain>=1",)'
+    return next(filter(None, map(_fault_of_requirement, requirements)), "")
+
+
+def _fault_of_requirement(text: object) -> str:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        Requirement(str(text))
+    except InvalidRequirement as error:
+        return f"its requirements hold {text!r:.80}, which pip would not take: {str(error).splitlines()[0]}"
+    return ""
 
 
 def _line_of(found: type) -> int:

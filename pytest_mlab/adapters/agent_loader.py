@@ -78,7 +78,15 @@ def _planned(named: Named, place: _Place, found: type[Agent], args: Sequence[Age
     settings = read_settings(found, texts, place.shown)
     lasting = f"{place.file}:{found.__name__}" if place.file else f"{place.module}:{place.class_name}"
     digest = _digest(_files(place, found), settings)
-    return PlannedAgent(named.shown(place.shown), lasting, digest, found.needs_model, settings)
+    return PlannedAgent(
+        name=named.shown(place.shown),
+        ref=lasting,
+        digest=digest,
+        needs_model=found.needs_model,
+        settings=settings,
+        requirements=tuple(getattr(found, "requirements", ())),
+        interactive=getattr(found, "interactive", False),
+    )
 
 
 def _files(place: _Place, found: type[Agent]) -> str:

@@ -39,6 +39,8 @@ class PlannedAgent:
     """An agent of the plan: its display name and the reference that loads it (name, file.py:Class, module:Class).
 
     ``settings`` are those that differ from the agent's defaults, as JSON values; ``digest`` covers them and its files.
+    ``requirements`` are packages that it imports, as pip takes them; an ``interactive`` one talks to who sits at the
+    terminal.
     """
 
     name: str
@@ -46,6 +48,8 @@ class PlannedAgent:
     digest: str
     needs_model: bool
     settings: Mapping[str, Any] = field(default_factory=dict)
+    requirements: tuple[str, ...] = ()
+    interactive: bool = False
 
     @property
     def said(self) -> str:

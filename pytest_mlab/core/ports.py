@@ -245,7 +245,11 @@ class Environment(Protocol):
 
 @runtime_checkable
 class Agent(Protocol):
-    """What is under test. A class with ``needs_model`` and a constructor without arguments."""
+    """What is under test. A class with ``needs_model`` and a constructor without arguments.
+
+    It may have ``requirements``, a tuple of packages as pip takes them: where one is absent, its trials are skipped
+    with the command that installs it; and ``interactive = True``, when it talks to who sits at the terminal.
+    """
 
     needs_model: bool
 

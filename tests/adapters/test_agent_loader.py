@@ -169,6 +169,9 @@ REFUSED = [
         body("    needs_model = True\n    def __init__(self, x): pass\n    def run(self, env): pass\n"),
         r"bad\.py:1: .*constructor must work without arguments.*'x'",
     ),
+    ("requirements", GOOD + "    requirements = 'x>=1'\n", r"bad\.py:1: .*requirements are 'x>=1'; write a tuple"),
+    ("requirement", GOOD + "    requirements = ('x>>1',)\n", r"bad\.py:1: .*hold 'x>>1', which pip would not take"),
+    ("interactive", GOOD + "    interactive = 'yes'\n", r"bad\.py:1: .*interactive is 'yes'; it says True or False"),
 ]
 
 
@@ -177,6 +180,15 @@ def test_what_is_wrong_is_named_with_file_and_line(write: Write, tmp_path: Path,
     write("bad.py", text)
     with pytest.raises(AgentLoadError, match=message):
         load_agent(f"{tmp_path}/bad.py", tmp_path)
+
+
+def test_what_an_agent_needs_is_in_the_plan(write: Write, tmp_path: Path) -> None:
+    write("agents/mine.py", GOOD + "    requirements = ('no-such-package>=2',)\n    interactive = True\n")
+    planned = plan_agent("mine", tmp_path)
+    assert (planned.requirements, planned.interactive) == (("no-such-package>=2",), True)
+    write("agents/other.py")
+    planned = plan_agent("other", tmp_path)
+    assert (planned.requirements, planned.interactive) == ((), False)
 
 
 def test_a_class_that_is_not_there(write: Write, tmp_path: Path) -> None:

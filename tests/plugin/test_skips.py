@@ -22,6 +22,29 @@ def test_a_missing_package_is_a_skip_with_the_command(project: Project) -> None:
     result.stdout.fnmatch_lines(["MISSING: 1 of 1 planned trial did not run", "gate trial: INCOMPLETE"])
 
 
+def needy_agent(project: Project) -> None:
+    source = 'class Needy:\n    needs_model = False\n    requirements = ("no-such-package>=2", "pytest>=8")\n'
+    project.agent("needy", source + "\n    def run(self, env):\n        import no_such_package\n")
+
+
+def test_a_package_that_an_agent_lacks_is_a_skip_of_its_trials_only(project: Project) -> None:
+    needy_agent(project)
+    result = project.run("--mlab-agent=needy", "--mlab-agent=reference", "-rs")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["SKIPPED *: the agent needy needs no-such-package>=2; mend: python -m pip install 'no-such-package>=2'"]
+    )
+    assert project.result("guess/reference/1")["outcome"] == "success"
+    assert project.summary()["missing"][0]["trial"] == "guess-needy-1"
+
+
+def test_strict_makes_an_agent_s_missing_package_an_error(project: Project) -> None:
+    needy_agent(project)
+    result = project.run("--mlab-agent=needy", "--mlab-strict")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*the agent needy needs no-such-package>=2; mend: * (--mlab-strict)"])
+
+
 def test_the_other_tasks_run(project: Project) -> None:
     needs_package(project, "third")
     result = project.run("--mlab-agent=reference", "--mlab-gate=none")
