@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_mlab.adapters import sandboxes
+from pytest_mlab.core.crashes import crash_line
 from pytest_mlab.core.ports import Action, Connection, Execution, Sandbox, SandboxSpec
 from pytest_mlab.core.task import Task
 from pytest_mlab.data.prepare import Prepared
@@ -58,7 +59,7 @@ def replay(task: Task, actions: Sequence[Action], workspace: Path, connection: C
             script = str(action.args["script_name"])
             done = connection.execute([connection.python, script], timeout=SCRIPT_TIMEOUT)
             if done.exit_status != 0:
-                raise SuiteError(f"{task.name}: {script} {_end(done)}: {_last_line(done)}")
+                raise SuiteError(f"{task.name}: {script} {_end(done)}: {_what_broke(done)}")
         elif action.name != "Final Answer":
             raise SuiteError(
                 f"{task.name}: mlab measure cannot do the action {action.name!r}; "
@@ -87,9 +88,9 @@ def _end(done: Execution) -> str:
     return f"was killed for {done.killed_for}" if done.killed_for else f"ended with exit status {done.exit_status}"
 
 
-def _last_line(done: Execution) -> str:
-    lines = done.output.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:300] if lines else "no output"
+def _what_broke(done: Execution) -> str:
+    output = done.output.decode("utf-8", "replace").strip()
+    return crash_line(output) or output.rpartition("\n")[2][:300] or "no output"
 
 
 def _package(requirement: str) -> str:

@@ -14,6 +14,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from pytest_mlab.core.model_settings import ModelSettings
+from pytest_mlab.core.endpoints import with_limits
 from pytest_mlab.core.plan import Plan, PlannedAgent, RunSettings
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import TrialId
@@ -23,21 +25,25 @@ from pytest_mlab.options import MlabOptions
 NVIDIA_DEVICE = Path("/dev/nvidiactl")
 
 
-def check_models(names: Iterable[str], max_cost: float | None = None) -> None:
-    """Raise ConfigError for a model that no provider is known to serve, naming the nearest that exist; for one without
-    a known price when dollars are limited; and for settings of the model client that make no sense."""
-    wanted = [name for name in dict.fromkeys(names) if name]
-    if not wanted:
-        return
-    from pytest_mlab.adapters.models.names import check_model_name
+def resolve_models(options: MlabOptions, rootdir: Path) -> tuple[ModelSettings, ...]:
+    """What stands behind every model that the options name.
+
+    Raises ConfigError for a model that no provider is known to serve, naming the nearest that exist; for settings that
+    cannot be; for a model without a known price when dollars are limited; and for a client's variables that make no
+    sense.
+    """
+    from pytest_mlab.adapters.models.limited import window_from
     from pytest_mlab.adapters.models.prices import require_prices
     from pytest_mlab.adapters.models.retry import Retry
+    from pytest_mlab.adapters.models.settings import FILE, ModelTables
 
-    for name in wanted:
-        if problem := check_model_name(name):
-            raise ConfigError(problem)
-    require_prices(wanted, max_cost)
+    names = (*options.model, options.edit_model or "", options.fast_model or "")
+    tables = ModelTables.find(options.models, rootdir)
+    found = tables.settings(names, main=options.model, args=options.model_arg)
+    require_prices(found, options.max_cost or options.run_max_cost, str(options.models or FILE))
     Retry.from_environ(os.environ)
+    window_from(os.environ)
+    return with_limits(found, options.rpm, options.tpm)
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[st
     needy = {agent.name for agent in plan.agents if agent.needs_model and not plan.settings.replay}
     of_task = {task.name: sandbox or missing_for_task(task, plan.settings) for task in tasks.values()}
     of_agent = {agent.name: missing_for_agent(agent) for agent in plan.agents}
-    of_model = cache(missing_key)
+    of_model = cache(lambda name: missing_key(plan.settings.of_model(name)))
     found: dict[str, str] = {}
     for trial in plan.trials:
         reason = of_task[trial.task] or of_agent[trial.agent]
@@ -116,22 +122,23 @@ def missing_for_task(task: Task, settings: RunSettings) -> str:
     return (
         task.fault
         or _variant(task, settings.data)
+        or ("" if settings.sandbox == "docker" else _packages(task) or _foreign_imports(task))
         or _foreign_baseline(task, settings.data)
         or _gpus(task)
-        or ("" if settings.sandbox == "docker" else _packages(task))
         or _rules(task, settings)
     )
 
 
-def missing_key(model: str) -> str:
+def missing_key(model: ModelSettings) -> str:
     """The environment variable that a model needs; '' when it is set."""
     from pytest_mlab.adapters.models.names import missing_key as missing
 
-    variable = missing(model)
+    own = model.api_key_env
+    variable = (own if not os.environ.get(own) else "") if own else missing(model.model)
     if not variable:
         return ""
     first = variable.split(" ")[0]
-    return str(RequirementMissing(f"the model {model} needs {variable}", mend=f"export {first}=<your key>"))
+    return str(RequirementMissing(f"the model {model.name} needs {variable}", mend=f"export {first}=<your key>"))
 
 
 def _models(trial: TrialId, settings: RunSettings, missing: Callable[[str], str]) -> str:
@@ -151,20 +158,36 @@ def _variant(task: Task, variant: str) -> str:
     )
 
 
+def _foreign_imports(task: Task) -> str:
+    """A task in MLAgentBench's format need not list what it imports: its files are read for that."""
+    from pytest_mlab.suites.foreign import origin_of
+    from pytest_mlab.suites.foreign_imports import missing_imports
+
+    origin = origin_of(task)
+    absent = missing_imports(origin, task.starter_script) if origin else {}
+    if not absent:
+        return ""
+    named = ", ".join(f"{name} ({file})" for name, file in absent.items())
+    return str(
+        RequirementMissing(
+            f"the task {task.name} imports packages that are not installed: {named}",
+            mend=f"python -m pip install {' '.join(absent)}",
+        )
+    )
+
+
 def _foreign_baseline(task: Task, variant: str) -> str:
     """A task in MLAgentBench's format brings no baseline: what has to be beaten must be known before a trial."""
-    from pytest_mlab.data.sources.base import suite_of
+    from pytest_mlab.suites.foreign import origin_of
 
-    suite = suite_of(task)
-    found = task.variants[variant]
-    if suite == task.suite or found.baseline is not None or task.threshold.absolute is not None:
+    origin = origin_of(task)
+    if origin is None or task.variants[variant].baseline is not None or task.threshold.absolute is not None:
         return ""
-    origin = Path(found.sources[0].ref)
     return str(
         RequirementMissing(
             f"the task {task.name} has no baseline: add baseline = [<scores of the starter code>] or threshold = "
             f"<score to beat> to {origin / 'mlab.toml'}",
-            mend=shlex.join(["mlab", "measure", task.name, "--suite", suite, "--runs", "5"]),
+            mend=shlex.join(["mlab", "measure", task.name, "--suite", str(origin.parent), "--runs", "5"]),
         )
     )
 

@@ -47,19 +47,18 @@ def _chosen(args: argparse.Namespace) -> tuple[Task, ...]:
     from pytest_mlab.suites.catalog import Catalog
 
     catalog = Catalog(args.rootdir, args.cache_dir)
-    if not args.tasks:
-        return catalog.tasks(args.suite)
-    return tuple(catalog.task(name, args.suite) for name in args.tasks)
+    return tuple(catalog.task(name, args.suite) for name in args.tasks or catalog.task_names(args.suite))
 
 
 def _refuse_foreign(task: Task) -> None:
     """Raise ConfigError for a task whose task.toml is made from a folder in MLAgentBench's format."""
-    for source in task.variants["mini"].sources:
-        if source.kind == "mlagentbench":
-            raise ConfigError(
-                f"--write: {task.name} is in MLAgentBench's format; leave --write out and write the scores into "
-                f"{Path(source.ref) / 'mlab.toml'} as baseline = [...]"
-            )
+    from pytest_mlab.suites.foreign import origin_of
+
+    if origin := origin_of(task):
+        raise ConfigError(
+            f"--write: {task.name} is in MLAgentBench's format; leave --write out and write the scores into "
+            f"{origin / 'mlab.toml'} as baseline = [...]"
+        )
 
 
 def _whats(task: Task, what: What) -> tuple[What, ...]:

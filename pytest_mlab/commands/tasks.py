@@ -17,12 +17,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the table."""
+    """Print the table, and below it what else the suite's folder holds."""
     from pytest_mlab.reporting.baselines import baselines_markdown, baselines_table, rows
     from pytest_mlab.suites.catalog import Catalog
 
     catalog = Catalog(args.rootdir)
     chosen = [catalog.task(n, args.suite) for n in dict.fromkeys(args.tasks)] or catalog.tasks(args.suite)
-    found = rows(chosen)
+    found = rows([task for task in chosen if not task.fault])
     print(baselines_markdown(found, args.suite) if args.markdown else "\n".join(baselines_table(found)).rstrip())
+    for task in chosen:
+        if task.fault:
+            print(f"\n{task.name} cannot be run: {task.fault}")
+    others = {} if args.tasks else catalog.left_out(args.suite)
+    if others:
+        print("\nno tasks, and left out:")
+    for name, why in others.items():
+        print(f"  {name}: {why}")
     return 0

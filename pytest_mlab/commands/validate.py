@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(f"{check.name:<13}  {check.about}" for check in CHECKS))
         return 0
     settings = _settings(args)
-    found = subjects(args.names, Catalog(args.rootdir), DEFAULT_SUITE)
+    found = subjects(args.names, Catalog(args.rootdir, settings.cache), DEFAULT_SUITE, settings.cache)
     reports = [_validate(subject, settings, args) for subject in found]
     if args.json:
         print(json.dumps([report.as_json() for report in reports], indent=1))

@@ -67,16 +67,18 @@ def _fault(task: Task, variant: str, status: int, log: Path, code: Path) -> Suit
     lines = _tail(log).replace(str(code), "data.py").splitlines()
     where = f"{task.folder / 'data.py'} ({variant})"
     if lines and lines[-1].startswith("ModuleNotFoundError"):
-        needed = [
-            *(task.requirements or ("pytest-mlab[tasks]",)),
-            *(["pytest-mlab[full]"] if variant == "full" else []),
-        ]
-        return DataUnavailable(
-            f"{where} cannot run: {lines[-1]}", mend="pip install " + " ".join(f'"{line}"' for line in needed)
-        )
+        needed = " ".join(f'"{line}"' for line in _needed(task, variant, lines[-1]))
+        return DataUnavailable(f"{where} cannot run: {lines[-1]}", mend=f"pip install {needed}")
     how = f"was killed by signal {-status}" if status < 0 else f"failed with exit status {status}"
     shown = "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:])
     return SuiteError(f"{where} {how}; the end of its output:\n{shown or '  (none)'}")
+
+
+def _needed(task: Task, variant: str, error: str) -> list[str]:
+    """What to install: all that the task requires; for a prepare.py, which lists nothing, the module that it named."""
+    if any(source.kind == "mlagentbench" for source in task.variants[variant].sources):
+        return [error.rpartition("No module named ")[2].strip("'\"").partition(".")[0]]
+    return [*(task.requirements or ("pytest-mlab[tasks]",)), *(["pytest-mlab[full]"] if variant == "full" else [])]
 
 
 def _tail(log: Path) -> str:

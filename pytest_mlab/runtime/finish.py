@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from posixpath import basename
 from textwrap import shorten
 
 from pytest_mlab.core.aggregate import CONTROL_AGENT
 from pytest_mlab.core.budget import Budget, Ledger
+from pytest_mlab.core.crashes import LONGEST, crash_line
 from pytest_mlab.core.scoring import judge, needed_score
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
@@ -22,8 +21,6 @@ from pytest_mlab.store.events import AgentEnded, Event, ModelCall, Note, StepDon
 
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _NAMED_FILES = 5
-_FRAME = re.compile(r'\s*File "([^"]+)", line (\d+)')
-_LIBRARY = re.compile(r"^<|/(site|dist)-packages/|/lib(64)?/python3")
 
 
 @dataclass(frozen=True)
@@ -58,14 +55,10 @@ def facts(events: Iterable[Event]) -> Facts:
 
 
 def _crash(script: str, said: str) -> str:
-    """The end of a failed script in one line: the exception, and the last line of the workspace's code that it came
-    through; without a traceback the environment's own sentence."""
+    """How an executed script failed; without a traceback, the environment's own sentence."""
     head, _, output = said.partition("\n")
-    lines = output.strip().splitlines()
-    places = [match for line in lines if (match := _FRAME.match(line)) and not _LIBRARY.search(match[1])]
-    if not places:
-        return shorten(head.removesuffix(" Its output:"), 300)
-    return shorten(f"{script} failed at {basename(places[-1][1])}:{places[-1][2]}: {lines[-1]}", 300)
+    where = crash_line(output)
+    return f"{script} failed at {where}" if where else shorten(head.removesuffix(" Its output:"), LONGEST)
 
 
 @dataclass(frozen=True)

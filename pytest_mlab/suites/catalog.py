@@ -9,8 +9,8 @@ from pytest_mlab import locate
 from pytest_mlab.core.names import unknown
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import ConfigError, SuiteError
-from pytest_mlab.suites.foreign import is_foreign, load_for_plan, load_foreign
-from pytest_mlab.suites.loader import TASK_FILE, load_task
+from pytest_mlab.suites.foreign import is_foreign, load_for_plan, load_task_of
+from pytest_mlab.suites.loader import TASK_FILE
 from pytest_mlab.suites.members import left_out, members
 
 
@@ -68,13 +68,7 @@ class Catalog:
         found = members(self.folder(suite))
         if name not in found:
             raise ConfigError(f"{unknown('task', name, found)} (suite {suite})")
-        return self._load(found[name], suite)
-
-    def _load(self, folder: Path, suite: str) -> Task:
-        name = locate.suite_name(suite)
-        if (folder / TASK_FILE).is_file():
-            return load_task(folder, name)
-        return load_foreign(folder, name, self._cache_dir)
+        return load_task_of(found[name], locate.suite_name(suite), self._cache_dir)
 
     @property
     def _cache_dir(self) -> Path:
@@ -90,7 +84,7 @@ class Catalog:
                 f"{suite} is one task; name the folder of tasks that it lies in, and the task by --mlab-task or -k"
             )
         if not members(folder):
-            others = "".join(f"; {name} is none: {why}" for name, why in left_out(folder).items())
+            others = "".join(f"; {name} has {why}" for name, why in left_out(folder).items())
             raise ConfigError(
                 f"{suite} holds no task: a task is a folder with task.toml, or in MLAgentBench's format with env/, "
                 f"scripts/research_problem.txt and scripts/eval.py{others}"

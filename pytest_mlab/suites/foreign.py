@@ -74,6 +74,12 @@ def name_of(folder: Path) -> str:
     return re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")[:60].strip("-") or "task"
 
 
+def origin_of(task: Task) -> Path | None:
+    """The folder in MLAgentBench's format that a task was made from; None for a task of our own format."""
+    sources = [source for variant in task.variants.values() for source in variant.sources]
+    return next((Path(source.ref) for source in sources if source.kind == KIND), None)
+
+
 def load_foreign(folder: Path, suite: str, cache: Path) -> Task:
     """The task in ``folder``, as a member of ``suite``; its counterpart in our layout is kept below ``cache``.
 
@@ -95,14 +101,19 @@ def load_foreign(folder: Path, suite: str, cache: Path) -> Task:
         raise SuiteError(f"{folder}: cannot be read as a task: {error}") from None
 
 
+def load_task_of(folder: Path, suite: str, cache: Path) -> Task:
+    """The task in ``folder``, of our own format or MLAgentBench's. Raises SuiteError when it is broken."""
+    return load_task(folder, suite) if (folder / TASK_FILE).is_file() else load_foreign(folder, suite, cache)
+
+
 def load_for_plan(folder: Path, suite: str, cache: Path) -> Task:
-    """The task in ``folder``, of either format. One in MLAgentBench's that cannot be read comes as a task with a
-    ``fault``: planned, so that nobody overlooks it, and never run. Raises SuiteError for a broken task.toml."""
-    if (folder / TASK_FILE).is_file():
-        return load_task(folder, suite)
+    """The same; but a folder in MLAgentBench's format that cannot be read comes as a task with a ``fault``, which is
+    planned, so that nobody overlooks it, and never run."""
     try:
-        return load_foreign(folder, suite, cache)
+        return load_task_of(folder, suite, cache)
     except SuiteError as error:
+        if (folder / TASK_FILE).is_file():
+            raise
         return _stand_in(folder.resolve(), suite, str(error))
 
 

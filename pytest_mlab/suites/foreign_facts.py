@@ -64,7 +64,7 @@ class ForeignFile(Table):
     modality: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None = None
     starter_script: RelativePath | None = None
     threshold: FiniteFloat | None = None
-    requirements: list[str] = []
+    requirements: list[Text] | None = None
     resources: ForeignResources = ForeignResources()
 
 
@@ -116,7 +116,7 @@ def read_facts(folder: Path) -> Facts:
         starter_script=said.starter_script or _starter_script(folder),
         baseline=_baseline(said, known, file),
         threshold=said.threshold,
-        requirements=tuple(dict.fromkeys((*requirements_of(folder), *_checked(said.requirements, file)))),
+        requirements=tuple(dict.fromkeys((*requirements_of(folder), *_checked(said.requirements or [], file)))),
         resources=said.resources.model_dump(),
     )
 
@@ -136,13 +136,9 @@ def _read(file: Path) -> ForeignFile:
 
 
 def _checked(requirements: list[str], file: Path) -> list[str]:
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    for text in requirements:
-        try:
-            Requirement(text)
-        except InvalidRequirement:
-            raise SuiteError(f"{file}: requirements: {text!r} found, must be a requirement such as numpy<2.4") from None
+    wrong = next((text for text in requirements if not _is_requirement(text)), None)
+    if wrong is not None:
+        raise SuiteError(f"{file}: requirements: {wrong!r} found, must be a requirement such as numpy<2.4")
     return requirements
 
 
@@ -189,18 +185,18 @@ def _starter_script(folder: Path) -> str:
 
 def requirements_of(folder: Path) -> tuple[str, ...]:
     """The requirements among the lines of scripts/requirements.txt (pip's options, paths and addresses are none)."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
     file = folder / "scripts" / "requirements.txt"
     if not file.is_file():
         return ()
-    found = []
-    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-        text = line.split(" #")[0].strip()
-        if not text or text.startswith(("#", "-")):
-            continue
-        try:
-            found.append(str(Requirement(text)))
-        except InvalidRequirement:
-            continue
-    return tuple(dict.fromkeys(found))
+    lines = [line.split(" #")[0].strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
+    return tuple(dict.fromkeys(line for line in lines if not line.startswith(("#", "-")) and _is_requirement(line)))
+
+
+def _is_requirement(text: str) -> bool:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        Requirement(text)
+    except InvalidRequirement:
+        return False
+    return True

@@ -12,16 +12,16 @@ from pytest_mlab.suites.catalog import Catalog
 from pytest_mlab.validation.bench import Subject
 
 
-def subjects(words: Sequence[str], catalog: Catalog, default: str) -> list[Subject]:
+def subjects(words: Sequence[str], catalog: Catalog, default: str, cache: Path) -> list[Subject]:
     """What ``words`` mean (suites, tasks, ``suite/task``, folders of tasks), each once; none: the suite ``default``.
 
-    Raises ConfigError.
+    Tasks in MLAgentBench's format are read by way of ``cache``. Raises ConfigError.
     """
-    found = [subject for word in words or [default] for subject in _of(word, catalog)]
+    found = [subject for word in words or [default] for subject in _of(word, catalog, cache)]
     return list({(subject.suite, subject.name): subject for subject in found}.values())
 
 
-def _of(word: str, catalog: Catalog) -> list[Subject]:
+def _of(word: str, catalog: Catalog, cache: Path) -> list[Subject]:
     if word in catalog.suites():
         return [_subject(catalog, word, name) for name in catalog.task_names(word)]
     suite, slash, task = word.rpartition("/")
@@ -29,7 +29,7 @@ def _of(word: str, catalog: Catalog) -> list[Subject]:
         return [_subject(catalog, suite, task)]
     folder = Path(word)
     if slash and folder.is_dir():
-        return _in_folder(folder.resolve())
+        return _in_folder(folder.resolve(), cache)
     known = {suite: catalog.task_names(suite) for suite in catalog.suites()}
     having = [suite for suite, names in known.items() if word in names]
     if len(having) > 1:
@@ -44,13 +44,23 @@ def _subject(catalog: Catalog, suite: str, name: str) -> Subject:
     return Subject(name, suite, partial(catalog.task, name, suite))
 
 
-def _in_folder(folder: Path) -> list[Subject]:
-    """A task's folder, or a suite's."""
-    from pytest_mlab.suites.loader import TASK_FILE, load_task
+def _in_folder(folder: Path, cache: Path) -> list[Subject]:
+    """A task's folder, or a suite's: of our own format or MLAgentBench's. Raises ConfigError for neither."""
+    from pytest_mlab.suites.foreign import is_foreign, load_task_of, name_of
+    from pytest_mlab.suites.loader import TASK_FILE
+    from pytest_mlab.suites.members import lacking, left_out, members
 
     if (folder / TASK_FILE).is_file():
-        return [Subject(folder.name, folder.parent.name, partial(load_task, folder, folder.parent.name))]
-    names = sorted(child.parent.name for child in folder.glob(f"*/{TASK_FILE}"))
-    if not names:
-        raise ConfigError(f"{folder} is no task and no suite: there is no {TASK_FILE} in it or one folder below")
-    return [Subject(name, folder.name, partial(load_task, folder / name, folder.name)) for name in names]
+        found, suite = {folder.name: folder}, folder.parent.name
+    elif is_foreign(folder):
+        found, suite = {name_of(folder): folder}, folder.parent.name
+    else:
+        found, suite = dict(members(folder)), folder.name
+    if not found:
+        near = {folder.name: lacking(folder), **left_out(folder)}
+        others = "".join(f"; {name} has {why}" for name, why in near.items() if why)
+        raise ConfigError(
+            f"{folder} is no task and no suite: in it or one folder below there is neither a {TASK_FILE} nor "
+            f"MLAgentBench's env/, scripts/research_problem.txt and scripts/eval.py{others}"
+        )
+    return [Subject(name, suite, partial(load_task_of, place, suite, cache)) for name, place in found.items()]

@@ -10,6 +10,7 @@ import pytest
 from pytest_mlab import cli
 from pytest_mlab.validation.checks import CHECKS
 from tests.suites.folders import edit
+from tests.support.foreign_suite import files_below, foreign_task
 from tests.validation.tasks import sound_task
 
 
@@ -88,6 +89,26 @@ def test_folders(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out.count("mine/guess (data mini)") == 2
 
 
+def test_folders_in_mlagentbenchs_format(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench = tmp_path / "bench"
+    foreign_task(bench / "Guess")
+    foreign_task(bench / "odd", {"mlab.toml": None})
+    foreign_task(bench / "tool", {"scripts/eval.py": None})
+    before = files_below(bench)
+    assert validate("./bench", "--only", "files", "--only", "starter", "--only", "schema") == 1
+    out = capsys.readouterr().out
+    assert "bench/guess (data mini)" in out
+    assert "1 starter and 1 data files" in out
+    assert "scored after" in out
+    assert "bench/odd (data mini)" in out
+    assert "'odd' is none of its own tasks" in " ".join(out.split())
+    assert "tool" not in out
+    assert validate("./bench/Guess", "--only", "files") == 0
+    assert validate("./bench/tool") == cli.USAGE
+    assert "tool has no scripts/eval.py" in capsys.readouterr().err
+    assert files_below(bench) == before
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -96,7 +117,7 @@ def test_folders(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (["guess", "--runs", "0"], "--runs 0: at least 1 is needed"),
         (["guess", "--leak-limit", "rang=1"], "unknown limit 'rang'"),
         (["guess", "--leak-limit", "rank=x"], "--leak-limit rank=x: 'x' is no number"),
-        (["./task_suites"], "is no task and no suite: there is no task.toml in it or one folder below"),
+        (["./task_suites"], "is no task and no suite: in it or one folder below there is neither a task.toml"),
     ],
 )
 def test_words_that_mean_nothing(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.foreign_suite import PREPARE, files_below, foreign_task
-from tests.support.project import Project
+from pytest_mlab import cli
+from tests.support.foreign_suite import EVAL, MLAB_TOML, PREPARE, files_below, foreign_task
+from tests.support.project import RUN, Project
 
 AGENT = """\
 from pytest_mlab import Action
@@ -59,8 +60,95 @@ def test_what_is_missing_is_a_skip_that_says_so(project: Project, changed: dict[
     result.stdout.fnmatch_lines([f"SKIPPED*{message}"])
 
 
-def test_an_unknown_task_is_a_usage_error_with_the_lines_to_add(project: Project) -> None:
-    foreign_task(project.path / "benchmarks" / "guess", {"mlab.toml": None})
+def test_an_unknown_task_is_skipped_alone_with_the_lines_to_add(project: Project) -> None:
+    bench = project.path / "benchmarks"
+    foreign_task(bench / "guess")
+    foreign_task(bench / "odd", {"mlab.toml": None})
+    result = project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "--mlab-gate=none", "-rs")
+    result.stdout.fnmatch_lines(
+        ["SKIPPED*'odd' is none of its own tasks*write these lines*", '*direction = "maximize"*', "*starter_script*"]
+    )
+    assert project.result("guess/baseline/1")["score"] == 0.4
+    assert project.summary()["missing"][0]["trial"] == "odd-baseline-1"
+
+
+def test_an_unknown_task_is_in_nobodys_way(project: Project) -> None:
+    bench = project.path / "benchmarks"
+    foreign_task(bench / "guess")
+    foreign_task(bench / "odd", {"mlab.toml": None})
+    result = project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "--mlab-gate=none", "-k", "guess")
+    assert result.ret == 0
+    assert project.plan() == ["guess-baseline-1"]
+    assert "odd" not in result.stdout.str()
+
+
+def test_what_was_skipped_runs_once_its_facts_are_there(project: Project) -> None:
+    bench = project.path / "benchmarks"
+    foreign_task(bench / "odd", {"mlab.toml": None})
+    project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "--mlab-gate=none")
+    result = project.run(f"--mlab-resume={RUN}", "-rs", run_dir=False)
+    result.stdout.fnmatch_lines(["SKIPPED*'odd' is none of its own tasks*"])
+    (bench / "odd" / "mlab.toml").write_text(MLAB_TOML)
+    result = project.run(f"--mlab-resume={RUN}", run_dir=False)
+    result.stderr.fnmatch_lines(["*the task odd (*) has changed since run*start a new run*"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_folders_that_are_no_tasks_are_told_in_the_header(project: Project, workers: tuple[str, ...]) -> None:
+    bench = project.path / "benchmarks"
+    foreign_task(bench / "guess")
+    foreign_task(bench / "tool", {"scripts/eval.py": None})
+    args = ("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "--mlab-gate=none")
+    result = project.run(*args, *workers)
+    result.stdout.fnmatch_lines(["mlab: no tasks, and left out: tool (no scripts/eval.py)"])
+    assert result.stdout.str().count("left out: tool") == 1
+    assert "left out: tool" not in project.run(*args, "--mlab-task=guess").stdout.str()
+
+
+def test_packages_that_the_code_imports_are_asked_for_before_a_trial(project: Project) -> None:
+    foreign_task(project.path / "benchmarks" / "guess", {"scripts/eval.py": "import no_such_package\n" + EVAL})
+    result = project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "-rs")
+    result.stdout.fnmatch_lines(
+        ["SKIPPED*no_such_package (scripts/eval.py); mend: python -m pip install no_such_package"]
+    )
+    assert not project.trial("guess/baseline/1").exists()
+
+
+BROKEN = "def load(path):\n    raise ValueError('no such column')\n\n\nload('test.csv')\n"
+
+
+def test_starter_code_that_does_not_run_is_the_tasks_fault_and_told_in_a_line(project: Project) -> None:
+    foreign_task(project.path / "benchmarks" / "guess", {"env/train.py": BROKEN})
     result = project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*write these lines*", '*direction = "maximize"*', "*starter_script*"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    found = project.result("guess/baseline/1")
+    assert found["outcome"] == "task_error"
+    assert found["reason"].startswith(
+        "the task's own code does not run here: train.py failed at train.py:2: ValueError: no such column; so "
+    )
+
+
+def test_an_agents_own_script_that_failed_is_told_beside_what_is_missing(project: Project) -> None:
+    foreign_task(project.path / "benchmarks" / "guess")
+    project.agent("breaks", AGENT.replace("YesAgent", "BreaksAgent").replace("with open", "undefined\nwith open", 1))
+    project.run("--mlab-suite=./benchmarks", "--mlab-agent=breaks", "--mlab-gate=none")
+    found = project.result("guess/breaks/1")
+    assert found["outcome"] == "no_submission"
+    assert found["reason"] == (
+        "submission.csv is missing; the last script, train.py failed at train.py:2: NameError: name 'undefined' is not "
+        "defined"
+    )
+
+
+def test_tasks_lists_what_cannot_be_run_and_what_is_left_out(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = project.path / "benchmarks"
+    foreign_task(bench / "guess")
+    foreign_task(bench / "odd", {"mlab.toml": None})
+    foreign_task(bench / "tool", {"scripts/eval.py": None})
+    assert cli.main(["tasks", "--suite", str(bench)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("guess ") for line in lines)
+    assert any(line.startswith("odd cannot be run: ") for line in lines)
+    assert lines[-2:] == ["no tasks, and left out:", "  tool: no scripts/eval.py"]

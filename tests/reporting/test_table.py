@@ -46,7 +46,17 @@ def test_reasons_cannot_break_the_terminal(tmp_path: Path) -> None:
     odd = type(missing)(missing.id, Outcome.NOT_RUN, "gone\n\x1b[31mred é\udc80")
     run = a_run(tmp_path / "r", [], [missing.id])
     lines = table(RunFigures.of(run, AGGREGATE, {missing.id: odd}))
-    assert r"  toy-research-m-1: gone \x1b[31mred \xe9\udc80" in lines
+    at = lines.index("  toy-research-m-1: gone")
+    assert lines[at + 1] == r"      \x1b[31mred \xe9\udc80"
+
+
+def test_a_reason_keeps_its_first_lines(tmp_path: Path) -> None:
+    missing = a_result(1, Outcome.NOT_RUN)
+    long = type(missing)(missing.id, Outcome.NOT_RUN, "add:\n" + "\n".join(f"  key{n} = 1" for n in range(9)))
+    lines = table(RunFigures.of(a_run(tmp_path / "r", [], [missing.id]), AGGREGATE, {missing.id: long}))
+    at = lines.index("  toy-research-m-1: add:")
+    assert lines[at + 1 : at + 7] == [*(f"      key{n} = 1" for n in range(5)), lines[at + 6]]
+    assert "key" not in lines[at + 6]
 
 
 def test_without_a_model_there_are_no_tokens_and_no_dollars(tmp_path: Path) -> None:

@@ -112,6 +112,30 @@ def test_facts_of_an_empty_trace() -> None:
     assert facts([]) == Facts()
 
 
+def executed(ok: bool, observation: str = "") -> StepDone:
+    changes = {"action": "Execute Script", "args": {"script_name": "train.py"}, "ok": ok, "observation": observation}
+    return step(Ledger(steps=1)).model_copy(update=changes)
+
+
+FAILED = 'train.py failed with exit status 1. Its output:\nFile "/w/train.py", line 3, in f\nKeyError: 0\n'
+
+
+@pytest.mark.parametrize(
+    ("events", "crash"),
+    [
+        ([executed(False, FAILED)], "train.py failed at train.py:3: KeyError: 0"),
+        ([executed(False, FAILED), step(Ledger(steps=2))], "train.py failed at train.py:3: KeyError: 0"),
+        ([executed(False, FAILED), executed(True)], ""),
+        (
+            [executed(False, "train.py was stopped because it needed more than 9 MiB of memory. Its output:\nx")],
+            "train.py was stopped because it needed more than 9 MiB of memory.",
+        ),
+    ],
+)
+def test_facts_know_how_the_last_script_failed(events: list[Event], crash: str) -> None:
+    assert facts(events).crash == crash
+
+
 # --- how the agent's part ended --------------------------------------------------------------------------------
 
 
@@ -273,3 +297,33 @@ def test_every_outcome_but_not_run_can_be_reached_here() -> None:
         ),
     }
     assert reached == set(Outcome) - {Outcome.NOT_RUN}
+
+
+# --- a script that failed --------------------------------------------------------------------------------------
+
+CRASH = "train.py failed at train.py:3: KeyError: 0"
+
+
+@pytest.mark.parametrize("word", ["no_submission", "invalid_submission"])
+def test_a_crash_is_told_beside_what_it_led_to(word: Any) -> None:
+    result = conclude(
+        context(), AgentPart(EndedBy.SUBMITTED), Ledger(), "s", verdict=Verdict(word, reason="bad"), crash=CRASH
+    )
+    assert (result.outcome, result.reason) == (Outcome(word), f"bad; the last script, {CRASH}")
+
+
+def test_a_crash_of_the_control_agent_is_the_tasks() -> None:
+    control = context(id=TrialId("guess", "baseline", "", 1))
+    verdict = Verdict("no_submission", reason="bad")
+    result = conclude(control, AgentPart(EndedBy.SUBMITTED), Ledger(), "s", verdict=verdict, crash=CRASH)
+    assert result.outcome is Outcome.TASK_ERROR
+    assert result.reason == f"the task's own code does not run here: {CRASH}; so bad"
+
+
+@pytest.mark.parametrize("agent", ["good", "baseline"])
+def test_a_crash_says_nothing_about_a_score_or_a_broken_evaluator(agent: str) -> None:
+    at = context(id=TrialId("guess", agent, "", 1))
+    part = AgentPart(EndedBy.SUBMITTED)
+    assert conclude(at, part, Ledger(), "s", verdict=Verdict("scored", 0.9), crash=CRASH).outcome is Outcome.SUCCESS
+    broken = conclude(at, part, Ledger(), "s", verdict=Verdict("task_error", reason="bad"), crash=CRASH)
+    assert (broken.outcome, broken.reason) == (Outcome.TASK_ERROR, "bad")

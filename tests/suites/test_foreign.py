@@ -11,8 +11,10 @@ from pytest_mlab.data.prepare import Prepared, prepare, refused_rules
 from pytest_mlab.errors import ConfigError, DataUnavailable, SuiteError
 from pytest_mlab.evaluation.main import judge
 from pytest_mlab.suites.catalog import Catalog
-from pytest_mlab.suites.foreign import load_foreign
+from pytest_mlab.suites.foreign import load_foreign, origin_of
 from pytest_mlab.suites.foreign_facts import KNOWN, is_placeholder
+from pytest_mlab.suites.foreign_imports import missing_imports
+from tests.suites.folders import toy_task
 from tests.support.foreign_suite import PREPARE, PROBLEM, STARTER, files_below, foreign_task
 
 ASKS = 'name = "rules"\ninput(f"Consent at https://example.org/{name}/data; press a key")\n' + PREPARE
@@ -138,6 +140,10 @@ def test_mlab_toml_wins_over_the_table(folder: Path) -> None:
         ('direction = "up"\n', r'mlab\.toml:1: direction: "up" found, must be one of'),
         ('dirction = "maximize"\n', r"mlab\.toml:1: dirction: unknown key; nearest: direction"),
         ("direction =\n", r"mlab\.toml:1: not valid TOML"),
+        (
+            'direction = "maximize"\nrequirements = ["numpy <"]\n',
+            r"requirements: 'numpy <' found, must be a requirement",
+        ),
     ],
 )
 def test_what_is_wrong_in_mlab_toml_is_told(folder: Path, text: str, message: str) -> None:
@@ -275,7 +281,105 @@ def test_a_broken_folder_spoils_only_itself(folder: Path, tmp_path: Path) -> Non
     catalog = Catalog(tmp_path, tmp_path / "cache")
     assert catalog.task("guess", "./bench").name == "guess"
     with pytest.raises(SuiteError, match="'odd' is none of its own tasks"):
-        catalog.tasks("./bench")
+        catalog.task("odd", "./bench")
+    guess, odd = catalog.tasks("./bench")
+    assert guess.fault == ""
+    assert "'odd' is none of its own tasks" in odd.fault
+    assert origin_of(odd) == folder.parent / "odd"
+    assert odd.digest == catalog.tasks("./bench", ["odd"])[0].digest
+    (folder.parent / "odd" / "mlab.toml").write_text('direction = "maximize"\n')
+    assert catalog.tasks("./bench")[1].fault == ""
+
+
+def test_folders_that_are_no_tasks_are_told_with_what_they_lack(folder: Path, tmp_path: Path) -> None:
+    foreign_task(folder.parent / "Guess")
+    foreign_task(folder)
+    foreign_task(folder.parent / "tool", {"scripts/eval.py": None, "scripts/research_problem.txt": None})
+    foreign_task(folder.parent / "bare", {"env/train.py": None})
+    toy_task(folder.parent, "ours")
+    (toy_task(folder.parent, "draft") / "task.toml").unlink()
+    (folder.parent / "notes").mkdir()
+    (folder.parent / "_old").mkdir()
+    catalog = Catalog(tmp_path, tmp_path / "cache")
+    assert catalog.task_names("./bench") == ("guess", "ours")
+    assert catalog.left_out("./bench") == {
+        "bare": "no env/",
+        "draft": "no task.toml",
+        "guess": "Guess has the same name, guess",
+        "tool": "no scripts/research_problem.txt and no scripts/eval.py",
+    }
+
+
+def test_a_folder_of_none_but_incomplete_tasks_says_what_they_lack(folder: Path, tmp_path: Path) -> None:
+    foreign_task(folder, {"scripts/eval.py": None})
+    with pytest.raises(ConfigError, match=r"holds no task: .*; guess has no scripts/eval\.py"):
+        Catalog(tmp_path, tmp_path / "cache").tasks("./bench")
+
+
+@pytest.mark.parametrize("changed", [{"mlab.toml": "direction =\n"}, {"scripts/read_only_files.txt": "/etc/*\n"}])
+def test_whatever_is_wrong_with_a_folder_is_its_fault_alone(
+    folder: Path, tmp_path: Path, changed: dict[str, str | None]
+) -> None:
+    foreign_task(folder)
+    foreign_task(folder.parent / "odd", changed)
+    assert [bool(task.fault) for task in Catalog(tmp_path, tmp_path / "cache").tasks("./bench")] == [False, True]
+
+
+# --- what has to be installed ------------------------------------------------------------------------------------
+
+
+def test_requirements_may_be_said_in_mlab_toml(folder: Path) -> None:
+    foreign_task(folder, {"scripts/requirements.txt": "six\n"})
+    (folder / "mlab.toml").write_text('direction = "maximize"\nrequirements = ["numpy<2.4", "six"]\n')
+    assert load_foreign(folder, "bench", folder.parent.parent / "cache").requirements == ("six", "numpy<2.4")
+
+
+EVAL_IMPORTS = """\
+import os, sys, no_such_a
+from no_such_b.c import d
+from train import GUESS
+import own
+if sys.argv:
+    import no_such_f
+try:
+    import no_such_e
+except ImportError:
+    no_such_e = None
+
+
+def get_score(folder):
+    import no_such_g
+"""
+
+
+def test_imports_that_are_not_installed_are_found_without_running_anything(folder: Path) -> None:
+    foreign_task(
+        folder,
+        {
+            "scripts/eval.py": EVAL_IMPORTS,
+            "env/own.py": "",
+            "env/train.py": "import sklearn_extra_no, absl\n" + STARTER,
+        },
+    )
+    found = missing_imports(folder, "train.py")
+    assert found == {
+        "no_such_a": "scripts/eval.py",
+        "no_such_b": "scripts/eval.py",
+        "sklearn_extra_no": "env/train.py",
+        "absl-py": "env/train.py",
+    }
+
+
+def test_a_prepare_that_has_run_need_not_run_again(folder: Path) -> None:
+    foreign_task(folder, {"scripts/prepare.py": "import no_such_a\n"})
+    assert missing_imports(folder, "train.py") == {"no_such_a": "scripts/prepare.py"}
+    (folder / "scripts" / "prepared").touch()
+    assert missing_imports(folder, "train.py") == {}
+
+
+def test_code_that_is_no_python_is_left_for_who_runs_it(folder: Path) -> None:
+    foreign_task(folder, {"scripts/eval.py": "import no_such_a\nprint 1\n"})
+    assert missing_imports(folder, "train.py") == {}
 
 
 # --- evaluation --------------------------------------------------------------------------------------------------
