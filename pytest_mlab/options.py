@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.durations import parse_duration
-from pytest_mlab.core.values import assignment, name, number, one_of, positive, rate, switch, whole
+from pytest_mlab.core.values import PerModel, assignment, name, number, one_of, positive, rate, switch, whole
 from pytest_mlab.errors import ConfigError
 
 NEWEST = "newest"
@@ -58,11 +58,14 @@ class Option:
 class MlabOptions:
     """All options of one run, checked. None means: not given.
 
-    ``max_time`` and ``heartbeat`` are seconds, ``max_cost`` is dollars for one trial, ``threshold`` the relative
-    improvement over the baseline to pass, ``fail_under`` the suite's success rate (0 to 1) to reach.
+    ``max_time`` and ``heartbeat`` are seconds, ``max_cost`` is dollars for one trial, ``run_max_cost`` for all,
+    ``rpm`` and ``tpm`` are requests and tokens a minute, ``threshold`` the relative improvement over the baseline to
+    pass, ``fail_under`` the suite's success rate (0 to 1) to reach.
     """
 
     model: tuple[str, ...] = ()
+    model_arg: tuple[str, ...] = ()
+    models: Path | None = None
     edit_model: str | None = None
     fast_model: str | None = None
     agent: tuple[str, ...] = ()
@@ -74,6 +77,10 @@ class MlabOptions:
     max_time: float = 5 * 3600.0
     max_tokens: int | None = None
     max_cost: float | None = None
+    run_max_cost: float | None = None
+    rpm: tuple[PerModel, ...] = ()
+    tpm: tuple[PerModel, ...] = ()
+    exclude_waits: bool = False
     sandbox: str = "auto"
     docker_image: str | None = None
     network: bool = False
@@ -102,7 +109,7 @@ class MlabOptions:
     @property
     def budget(self) -> Budget:
         """The limits of one trial."""
-        return Budget(self.max_steps, self.max_time, self.max_tokens, self.max_cost)
+        return Budget(self.max_steps, self.max_time, self.max_tokens, self.max_cost, self.exclude_waits)
 
 
 TABLE: tuple[Option, ...] = (
@@ -114,6 +121,22 @@ TABLE: tuple[Option, ...] = (
         parse=name,
         metavar="NAME",
         ini="args",
+    ),
+    Option(
+        "model-arg",
+        "Parameter of every call of the models of --mlab-model, by litellm's name: temperature=0.2, "
+        "reasoning_effort=high, max_tokens=4000 (repeatable); it wins over what an agent asks for",
+        kind="list",
+        parse=assignment,
+        metavar="KEY=VALUE",
+        ini="args",
+    ),
+    Option(
+        "models",
+        "File of model aliases with their parameters, prices and limits (default: mlab-models.toml, else "
+        "[tool.mlab.models.<alias>] in pyproject.toml)",
+        parse=Path,
+        metavar="FILE",
     ),
     Option("edit-model", "Model that rewrites files (default: the main model)", parse=name, metavar="NAME"),
     Option("fast-model", "Model that summarises long texts (default: the main model)", parse=name, metavar="NAME"),
@@ -151,6 +174,38 @@ TABLE: tuple[Option, ...] = (
     ),
     Option("max-tokens", "Prompt plus completion tokens of one trial", parse=whole, metavar="N", ini="int"),
     Option("max-cost", "Dollars of one trial", parse=positive, metavar="USD", ini="float"),
+    Option(
+        "run-max-cost",
+        "Dollars of the whole run, over all workers and sessions: once they are spent no further trial starts, and "
+        "those that run are finished",
+        parse=positive,
+        metavar="USD",
+        ini="float",
+    ),
+    Option(
+        "rpm",
+        "Requests a minute to each model, or to one as model=N, over all workers (repeatable)",
+        kind="list",
+        parse=PerModel.parse,
+        metavar="N",
+        ini="args",
+    ),
+    Option(
+        "tpm",
+        "Tokens a minute of each model, or of one as model=N, over all workers (repeatable)",
+        kind="list",
+        parse=PerModel.parse,
+        metavar="N",
+        ini="args",
+    ),
+    Option(
+        "exclude-waits",
+        "Waits for model providers (between attempts, and for --mlab-rpm and --mlab-tpm) do not count as the trial's "
+        "time, up to as long again as that",
+        kind="switch",
+        parse=switch,
+        ini="bool",
+    ),
     Option(
         "sandbox",
         "Where agent code executes: auto, bubblewrap, docker or local; auto takes the first of bubblewrap and docker "

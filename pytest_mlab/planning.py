@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mlab import recordings, requirements
+from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.names import unknown
 from pytest_mlab.core.plan import Plan, PlannedAgent, PlannedTask, RunSettings
 from pytest_mlab.core.task import Task
@@ -69,7 +70,7 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pl
     from pytest_mlab.suites.catalog import Catalog
 
     agents = _agents(options, rootdir)
-    _check_models(options, agents)
+    models = _models(options, agents, rootdir)
     catalog = Catalog(rootdir, _cache_dir(options))
     tasks = _tasks(options, catalog)
     sandbox = requirements.resolve_sandbox(options, agents)
@@ -87,6 +88,8 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pl
         consent=options.accept_rules,
         snapshot_file_mb=options.snapshot_file_mb,
         run_disk_mb=options.run_disk_mb,
+        models=models,
+        run_max_cost=options.run_max_cost,
         record=str(options.record.expanduser().absolute()) if options.record else "",
         replay=str(options.replay.expanduser().absolute()) if options.replay else "",
         replay_mode="lenient" if options.replay_mode == "lenient" else "strict",
@@ -126,9 +129,10 @@ def order_trials(
 
 
 def freeze(planned: Planned, options: MlabOptions, rootdir: Path) -> RunDir:
-    """Write the plan and the run's identity; a resumed run keeps what it has."""
+    """Write the plan and the run's identity; a resumed run keeps what it has, but for the limits of the whole run."""
     if planned.resumed:
-        return RunDir.open(planned.path)
+        run = RunDir.open(planned.path)
+        return run if run.plan.settings == planned.plan.settings else _rewrite(run, planned.plan)
     from pytest_mlab.store import identity
 
     described: dict[str, Any] = {"run_id": planned.plan.run_id, "options": given(options), "rootdir": str(rootdir)}
@@ -137,9 +141,6 @@ def freeze(planned: Planned, options: MlabOptions, rootdir: Path) -> RunDir:
 
 def narrow(run: RunDir, chosen: Iterable[TrialId]) -> RunDir:
     """The run with only the ``chosen`` trials planned: those that ``-k`` and ``-m`` left out are not ``not_run``."""
-    from pytest_mlab.store import serial
-    from pytest_mlab.store.atomic import write_text
-
     wanted = set(chosen)
     trials = tuple(trial for trial in run.plan.trials if trial in wanted)
     if trials == run.plan.trials:
@@ -152,6 +153,13 @@ def narrow(run: RunDir, chosen: Iterable[TrialId]) -> RunDir:
         tasks=tuple(task for task in run.plan.tasks if task.name in tasks),
         agents=tuple(agent for agent in run.plan.agents if agent.name in agents),
     )
+    return _rewrite(run, plan)
+
+
+def _rewrite(run: RunDir, plan: Plan) -> RunDir:
+    from pytest_mlab.store import serial
+    from pytest_mlab.store.atomic import write_text
+
     write_text(run.path / PLAN, serial.to_json(plan), durable=True)
     return RunDir(run.path, plan)
 
@@ -178,7 +186,7 @@ def _agents(options: MlabOptions, rootdir: Path) -> tuple[PlannedAgent, ...]:
     return agents
 
 
-def _check_models(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> None:
+def _models(options: MlabOptions, agents: tuple[PlannedAgent, ...], rootdir: Path) -> tuple[ModelSettings, ...]:
     needy = [agent.name for agent in agents if agent.needs_model]
     if needy and not options.model:
         raise ConfigError(f"the agent {needy[0]} needs a model; name one with --mlab-model, such as gpt-4-turbo")
@@ -186,6 +194,7 @@ def _check_models(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> Non
         flag
         for flag, value in (
             ("--mlab-model", options.model),
+            ("--mlab-model-arg", options.model_arg),
             ("--mlab-edit-model", options.edit_model),
             ("--mlab-fast-model", options.fast_model),
         )
@@ -194,7 +203,7 @@ def _check_models(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> Non
     if named and not needy:
         agent = agents[0].name
         raise ConfigError(f"the agent {agent} uses no model; leave {' and '.join(named)} out or name another agent")
-    requirements.check_models((*options.model, options.edit_model or "", options.fast_model or ""), options.max_cost)
+    return requirements.resolve_models(options, rootdir) if named and not options.replay else ()
 
 
 def _tasks(options: MlabOptions, catalog: Catalog) -> tuple[Task, ...]:

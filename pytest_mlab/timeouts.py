@@ -23,7 +23,7 @@ MARGIN = 3600.0
 
 def backstop(budget: Budget, *, timed: bool) -> float:
     """Seconds after which a trial under ``budget`` must have ended, evaluation and all else included."""
-    return budget.max_seconds + EVALUATION * (TIMED_IN_LINE if timed else 1) + MARGIN
+    return budget.max_seconds + budget.free_wait + EVALUATION * (TIMED_IN_LINE if timed else 1) + MARGIN
 
 
 def marks(config: pytest.Config, seconds: float) -> list[pytest.MarkDecorator]:

@@ -138,8 +138,14 @@ class _Part:
         """Let the agent work; then freeze the workspace and say how it ended."""
         # The default action of SIGALRM ends the process, whatever the agent catches.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, self._account.remaining_seconds() + grace)
+
+        def set_alarm() -> None:
+            signal.setitimer(signal.ITIMER_REAL, self._account.hard_seconds + grace)
+
+        self._account.on_move = set_alarm
+        set_alarm()
         error = _outcome_of(agent, self._env)
+        self._account.on_move = lambda: None
         signal.setitimer(signal.ITIMER_REAL, 0)
         self._end(error)
 

@@ -51,8 +51,8 @@ def make_model(
     inside: str = "",
     pass_time: Callable[[float], None] = lambda seconds: None,
 ) -> TrialModel:
-    """The model of ``job``. ``inside`` is the workspace's path in the sandbox, which recordings leave out; ``pass_time``
-    moves the trial's clock by what replayed calls took. Raises StoreError, ReplayError."""
+    """The model of ``job``. ``inside`` is the workspace's path in the sandbox, which recordings leave out;
+    ``pass_time`` moves the trial's clock by what replayed calls took. Raises StoreError, ReplayError."""
     if not job.planned_agent.needs_model:
         return TrialModel()
     models = Models(job.trial.model, job.settings.edit_model, job.settings.fast_model)
@@ -67,7 +67,7 @@ def make_model(
         for text in replayed.notes:
             journal.write(Note(t=time.time(), kind="replay", data={"text": text}))
         return TrialModel(metered(replayed), replay=replayed)
-    client = _client()
+    client = _client(job, journal)
     if job.settings.record:
         from pytest_mlab.compose.recordings import record
 
@@ -76,7 +76,9 @@ def make_model(
     return TrialModel(metered(client))
 
 
-def _client() -> ModelClient:
+def _client(job: Job, journal: Journal) -> ModelClient:
     from pytest_mlab.adapters.models.litellm_client import LitellmClient
+    from pytest_mlab.adapters.models.text_tools import TextTools
+    from pytest_mlab.compose.gate import run_gate
 
-    return LitellmClient()
+    return TextTools(LitellmClient(gate=run_gate(job, journal), settings=job.settings.of_model))

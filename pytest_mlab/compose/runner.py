@@ -111,7 +111,7 @@ class TrialRunner:
         remove_workspace(job.workspace)
         try:
             grace = grace_of(job.budget.max_seconds) if self._grace is None else self._grace
-            seconds = job.budget.max_seconds + grace + self._around
+            seconds = job.budget.max_seconds + job.budget.free_wait + grace + self._around
             said: dict[str, Any] = {"grace": grace}
             ending = self._phase(job, AGENT, AGENT_LOG, said, seconds)
             words = last_words(job.dir.path / AGENT_LOG)

@@ -40,7 +40,7 @@ class PlannedAgent:
 
     ``settings`` are those that differ from the agent's defaults, as JSON values; ``digest`` covers them and its files.
     ``requirements`` are packages that it imports, as pip takes them; an ``interactive`` one talks to who sits at the
-    terminal.
+    terminal; one with ``model_optional`` works without a model, and then has ``needs_model`` False.
     """
 
     name: str
@@ -50,6 +50,7 @@ class PlannedAgent:
     settings: Mapping[str, Any] = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
     interactive: bool = False
+    model_optional: bool = False
 
     @property
     def said(self) -> str:
@@ -66,6 +67,7 @@ class RunSettings:
     ``data`` is the variant; ``threshold`` overrides every task's improvement threshold when not None;
     files above ``snapshot_file_mb`` MiB are stored with final snapshots only, and so is every file once the run's
     snapshots take ``run_disk_mb`` MiB; ``models`` are the settings of all models that the run names.
+    ``run_max_cost`` is how many dollars may be spent before no further trial starts (None: no limit).
     ``record`` is the folder that model calls are recorded into, ``replay`` the one they are answered from ('': none).
     """
 
@@ -83,6 +85,7 @@ class RunSettings:
     snapshot_file_mb: int = 200
     run_disk_mb: int = 50_000
     models: tuple[ModelSettings, ...] = ()
+    run_max_cost: float | None = None
     record: str = ""
     replay: str = ""
     replay_mode: Literal["strict", "lenient"] = "strict"

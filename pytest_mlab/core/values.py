@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from pytest_mlab.core.names import nearest_first
 
@@ -74,6 +75,26 @@ def assignment(text: str) -> str:
     if not key.strip() or not equals:
         raise ValueError("give key=value")
     return text.strip()
+
+
+@dataclass(frozen=True)
+class PerModel:
+    """A whole number for one model; ``model`` '' means every model."""
+
+    value: int
+    model: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> PerModel:
+        """``60``, or ``gpt-4-turbo=60``."""
+        model, _, value = text.rpartition("=")
+        try:
+            return cls(whole(value), model.strip())
+        except ValueError:
+            raise ValueError("give a whole number from 1, or model=number") from None
+
+    def __str__(self) -> str:
+        return f"{self.model}={self.value}" if self.model else str(self.value)
 
 
 def one_of(*allowed: str) -> Callable[[str], str]:

@@ -78,10 +78,12 @@ class MeteredModel:
             must_call=must_call,
             schema=schema,
             extra=extra or {},
+            free_wait=self.account.free_wait,
         )
         begin = time.monotonic()
         try:
-            reply = self.client.complete(request)
+            with self.account.calling():
+                reply = self.client.complete(request)
         except ModelError as error:
             self._record_failure(role, request, error, time.monotonic() - begin)
             self._check(role)  # cut short by the end of the trial's time: that, and no provider's failure
@@ -115,7 +117,7 @@ class MeteredModel:
             raise BudgetExhausted(f"the trial's {limit} are used up, at a model call ({role})", limit=limit)
 
     def _record(self, role: Role, request: ModelRequest, reply: ModelReply) -> None:
-        self.account.charge_call(reply.usage, reply.cost)
+        self.account.charge_call(reply.usage, reply.cost, reply.waited)
         self.journal.write(
             ModelCall(
                 t=self.now(),
@@ -124,6 +126,7 @@ class MeteredModel:
                 prompt=self._blob(_as_json(request)),
                 reply=self._blob(reply.text),
                 tool_calls=self._calls(reply.tool_calls),
+                remark=self.redact(reply.remark),
                 usage=reply.usage,
                 cost=reply.cost,
                 seconds=reply.seconds,
@@ -136,7 +139,7 @@ class MeteredModel:
 
     def _record_failure(self, role: Role, request: ModelRequest, error: ModelError, seconds: float) -> None:
         # Providers bill no error answer, and report no usage for a reply that never arrived.
-        self.account.charge_call(Usage(), 0.0)
+        self.account.charge_call(Usage(), 0.0, error.waited)
         self.journal.write(
             ModelCall(
                 t=self.now(),

@@ -89,7 +89,7 @@ def test_a_call_is_charged_and_written(bench: Bench) -> None:
     assert reply.text.startswith("fine")
     [request] = bench.client.requests
     assert request == ModelRequest("big", (Message("user", "hello"),), 0.5, 9, ("x",))
-    assert bench.account.ledger == Ledger(usage=Usage(30, 10, 5, 2), cost=0.5, model_calls=1)
+    assert bench.account.ledger == Ledger(usage=Usage(30, 10, 5, 2), cost=0.5, model_calls=1, waited=0.7)
     [call] = bench.calls
     assert (call.t, call.role, call.model, call.error, call.finish_reason) == (7.0, "main", "big", "", "stop")
     assert (call.usage, call.cost, call.seconds, call.waited, call.retries) == (reply.usage, 0.5, 1.5, 0.7, 2)

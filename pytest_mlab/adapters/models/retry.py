@@ -29,9 +29,9 @@ class Retry:
         """The defaults, changed by MLAB_MODEL_ATTEMPTS (at least 1), MLAB_MODEL_WAIT (``base``) and
         MLAB_MODEL_TIMEOUT. Raises ConfigError for values that are no such numbers."""
         return cls(
-            attempts=int(_number(environ, "MLAB_MODEL_ATTEMPTS", cls.attempts, at_least=1)),
-            base=_number(environ, "MLAB_MODEL_WAIT", cls.base, at_least=0),
-            timeout=_number(environ, "MLAB_MODEL_TIMEOUT", cls.timeout, at_least=0.001),
+            attempts=int(number_from(environ, "MLAB_MODEL_ATTEMPTS", cls.attempts, at_least=1)),
+            base=number_from(environ, "MLAB_MODEL_WAIT", cls.base, at_least=0),
+            timeout=number_from(environ, "MLAB_MODEL_TIMEOUT", cls.timeout, at_least=0.001),
         )
 
     def delay(self, attempt: int, random: float, retry_after: float | None = None) -> float:
@@ -58,7 +58,8 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return None
 
 
-def _number(environ: Mapping[str, str], name: str, default: float, *, at_least: float) -> float:
+def number_from(environ: Mapping[str, str], name: str, default: float, *, at_least: float) -> float:
+    """The variable ``name``, or ``default``. Raises ConfigError for what is no number from ``at_least`` up."""
     text = environ.get(name, "")
     if not text:
         return default
