@@ -218,9 +218,10 @@ class Environment(Protocol):
         """A folder of the trial for the agent's own notes, outside the workspace (the research log lives here)."""
         ...
 
-    def execute(self, action: Action) -> Observation:
+    def execute(self, action: Action, *, timeout: float | None = None) -> Observation:
         """Do one step. Mistakes come back as observations with ``ok`` False; raises TrialOver when the trial has
-        ended and BudgetExhausted when a limit was reached."""
+        ended and BudgetExhausted when a limit was reached. What the step runs in the sandbox is stopped after
+        ``timeout`` seconds, and with the trial's time in any case."""
         ...
 
     def restore(self, step: int) -> Sequence[str]:

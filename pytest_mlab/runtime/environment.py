@@ -122,8 +122,9 @@ class TrialEnvironment:
 
     # --- a step ----------------------------------------------------------------------------------------------
 
-    def execute(self, action: Action) -> Observation:
-        """Do one step. Mistakes come back as observations with ``ok`` False and are steps like all others.
+    def execute(self, action: Action, *, timeout: float | None = None) -> Observation:
+        """Do one step. Mistakes come back as observations with ``ok`` False and are steps like all others; what it
+        runs is stopped after ``timeout`` seconds.
 
         Raises BudgetExhausted when a limit is reached, TrialOver after the final answer, ProviderError when a model
         that an action needs is out of reach, SandboxError, StoreError.
@@ -131,6 +132,7 @@ class TrialEnvironment:
         with self._lock:
             self._check()
             index = self._context.step = self._account.charge_step()
+            self._context.timeout = timeout
             begin = time.monotonic()
             try:
                 answer = perform(DEFINITIONS, self._context, action)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Execution
+from pytest_mlab.core.ports import Action, Execution
 from pytest_mlab.core.task import Resources
 from pytest_mlab.runtime.actions.base import SHOWN
 from pytest_mlab.runtime.actions.execute import OutputFile
@@ -207,3 +207,15 @@ def test_the_file_of_an_output_is_bounded_and_says_so(output: Callable[[int, int
     assert sink.total == 5000
     assert (tmp_path / "out.txt").read_bytes() == b"12345123\n[... 4992 bytes were not kept ...]\n"
     assert "of 5000 bytes are kept as out.txt" in sink.hint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("limit", "asked", "timeout"), [(60.0, 5.0, 5.0), (60.0, 90.0, 60.0), (float("inf"), 5.0, 5.0)]
+)
+def test_an_agent_may_bound_a_step(make_trial: MakeTrial, limit: float, asked: float, timeout: float) -> None:
+    connection = FakeConnection(ended("timeout", output=b"so far"))
+    trial = make_trial(env={"a.py": b""}, connection=connection, budget=Budget(max_seconds=limit))
+    seen = trial.env.execute(Action("Execute Script", {"script_name": "a.py"}), timeout=asked)
+    assert seen.text == f"a.py was stopped after the {asked:.0f} seconds that it may take. Its output:\nso far"
+    trial.do("Execute Script", script_name="a.py")
+    assert connection.timeouts == [timeout, None if limit == float("inf") else limit]

@@ -135,7 +135,7 @@ class FakeEnvironment:
         """The actions so far."""
         return [step.action for step in self.history]
 
-    def execute(self, action: Action) -> Observation:
+    def execute(self, action: Action, *, timeout: float | None = None) -> Observation:
         if self.done:
             raise TrialOver("the trial is over")
         if len(self.history) >= self.budget.max_steps:

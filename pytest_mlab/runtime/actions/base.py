@@ -40,8 +40,9 @@ class Answer(NamedTuple):
 class Context:
     """What actions work with.
 
-    ``limits`` are what the sandbox allows; ``step`` is the number of the step that is being done; ``backups`` names the
-    versions that edits replaced, by file, oldest first (None: there was no file).
+    ``limits`` are what the sandbox allows; ``step`` is the number of the step that is being done, which may run
+    something for ``timeout`` seconds (None: as long as the trial has time); ``backups`` names the versions that edits
+    replaced, by file, oldest first (None: there was no file).
     """
 
     workspace: Workspace
@@ -51,6 +52,7 @@ class Context:
     model: Model | None
     limits: Resources
     step: int = 0
+    timeout: float | None = None
     backups: dict[str, list[str | None]] = field(default_factory=dict)
     backup_count: int = 0
 

@@ -123,7 +123,7 @@ def _answer(done: Execution, text: str, ok: bool, sink: OutputFile, context: Con
 
 
 def _timeout(context: Context) -> float | None:
-    left = context.account.remaining_seconds()
+    left = min(context.account.remaining_seconds(), math.inf if context.timeout is None else context.timeout)
     return None if math.isinf(left) else left
 
 
@@ -141,6 +141,8 @@ def _ended(name: str, done: Execution, context: Context) -> str:
     """How the execution ended, in a sentence that leads to its output."""
     limits = context.limits
     output = "Its output:" if done.output_bytes else "It printed nothing."
+    if done.killed_for == "timeout" and context.timeout is not None and context.account.remaining_seconds() > 0:
+        return f"{name} was stopped after the {context.timeout:.0f} seconds that it may take. {output}"
     if done.killed_for == "timeout":
         return f"{name} was stopped because the time of the trial is used up: the budget is over. {output}"
     if done.killed_for == "memory":
