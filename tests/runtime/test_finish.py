@@ -125,7 +125,7 @@ FAILED = 'train.py failed with exit status 1. Its output:\nFile "/w/train.py", l
     [
         ([executed(False, FAILED)], "train.py failed at train.py:3: KeyError: 0"),
         ([executed(False, FAILED), step(Ledger(steps=2))], "train.py failed at train.py:3: KeyError: 0"),
-        ([executed(False, FAILED), executed(True)], ""),
+        ([executed(False, FAILED), executed(True, "train.py ran to its end. It printed nothing.\n")], ""),
         (
             [executed(False, "train.py was stopped because it needed more than 9 MiB of memory. Its output:\nx")],
             "train.py was stopped because it needed more than 9 MiB of memory.",
