@@ -35,8 +35,9 @@ from pytest_mlab.reporting.junit import suite_properties
 from pytest_mlab.reporting.render import write_reports
 from pytest_mlab.reporting.table import table
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.store.shared import Shared
 from pytest_mlab.timeouts import backstop
-from pytest_mlab.verdicts import VERDICTS, nothing_ran, verdict_reports
+from pytest_mlab.verdicts import VERDICTS, nothing_ran, stopped, verdict_reports
 from pytest_mlab.worker import SELECTION, Worker
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Controller:
                 self.run = planning.freeze(self.planned, options, config.rootpath)
                 if self.planned.resumed:
                     requirements.sweep(self.run.plan)  # of a session that was killed
+                    Shared(self.run.path).forgive()
         self.items: dict[str, TrialId] = {}
         self.crashes: dict[TrialId, str] = {}
         self.skips: dict[TrialId, str] = {}
@@ -220,7 +222,9 @@ class Controller:
         if self.run is not None and self.items:
             self.figures = RunFigures.of(self.run, self.policy, self.results(self.run))
             reports = verdict_reports(self.figures, with_properties=self.options.junit_properties == "all")
-            if self._nothing_ran(self.run):
+            if self.figures.stopped:
+                reports += stopped(self.figures.stopped, self.resume_command())
+            elif self._nothing_ran(self.run):
                 reports += nothing_ran(
                     len(self.trials), next(iter(self._not_run(self.run).values()), "nobody says why")
                 )

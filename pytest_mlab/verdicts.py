@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from pytest_mlab.core.wire import Builtin
 from pytest_mlab.reporting.figures import RunFigures
 from pytest_mlab.reporting.junit import verdict_properties
+from pytest_mlab.reporting.table import WIDTH
+from pytest_mlab.reporting.text import plural, wrapped
 
 VERDICTS = "mlab"
 """The first part of a verdict's node id; in JUnit it is the class name of all verdicts."""
@@ -26,6 +28,14 @@ def verdict_reports(figures: RunFigures, *, with_properties: bool) -> list[pytes
 def nothing_ran(trials: int, example: str) -> list[pytest.TestReport]:
     """A failure for a CI job that would be green only because every trial was skipped."""
     return _reports("nothing-ran", f"all {trials} trials were skipped: {example}", [])
+
+
+def stopped(reasons: Mapping[str, int], resume: str) -> list[pytest.TestReport]:
+    """One failure for a run that started no further trials; ``resume`` is the command that runs the rest."""
+    lines: list[str] = []
+    for reason, trials in reasons.items():
+        lines += wrapped(f"{plural(trials, 'trial')} {reason}", WIDTH, rest="    ")
+    return _reports("stopped", "\n".join([*lines, f"the rest: {resume}"]), [])
 
 
 def _reports(name: str, failure: str, properties: Sequence[tuple[str, Builtin]]) -> list[pytest.TestReport]:

@@ -22,6 +22,7 @@ from pytest_mlab.options import MlabOptions
 from pytest_mlab.reporting.text import wrapped
 from pytest_mlab.store.atomic import write_text
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.store.stops import Stops
 
 if TYPE_CHECKING:
     from pytest_mlab.compose import TrialRunner
@@ -50,12 +51,15 @@ class Worker:
     # --- called by the fixture ---------------------------------------------------------------------------------
 
     def trial(self, trial: TrialId) -> Trial:
-        """Run ``trial``, or take its result from disk when it has one. Skips the test when something is missing."""
+        """Run ``trial``, or take its result from disk when it has one. Skips the test when something is missing, and
+        when the run starts no further trial."""
         stored = self.directory.trial(trial).result()
         if stored is not None:
             return Trial(stored, self.directory)
         if blocked := self._run.brief.blocked.get(trial.name):
             self._missing(blocked)
+        if stopped := Stops.of(self.directory).why(trial):
+            pytest.skip(stopped)
         try:
             result = self._start(trial)
         except (DataUnavailable, RequirementMissing) as error:
