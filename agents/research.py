@@ -9,51 +9,50 @@ are ordinary actions and count as steps.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from string import Template
-from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
-from pytest_mlab import Action, ActionSpec, ContextWindowError, Environment, MlabError, Observation
+from pytest_mlab import Action, ContextWindowError, Environment
 
-from .research_parsing import ACTION, FIELDS, INPUT, PLAN, STOP, clean_action, parse_reply, read_arguments, unmarked
+from .asking import Acted, Asking
+from .prompting import RESEARCH_LOG, cut, listed, sections, shown_actions
+from .research_parsing import ACTION, FIELDS, INPUT, PLAN, STOP, unmarked
 
 RETRIEVE = "Retrieval from Research Log"
 APPEND = "Append Summary to Research Log"
 
-HIDDEN = frozenset(
-    {
-        "Read File",
-        "Write File",
-        "Append File",
-        "Python REPL",
-        "Edit Script Segment (AI)",
-        APPEND,
-        RETRIEVE,
-        "Reflection",
-    }
-)
+HIDDEN = RESEARCH_LOG | {"Read File", "Write File", "Append File", "Python REPL", "Edit Script Segment (AI)"}
 """Actions that exist but are not in the prompt unless they are added."""
 
 
 class ResearchSettings(BaseModel, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
-    retrieval: bool = Field(False, description="keep a research log and read in it before each step")
-    shown_steps: int = Field(3, ge=0, description="steps that stand in the prompt word for word")
-    re_asks: int = Field(5, ge=0, description="how often an answer that cannot be used is asked for again")
-    summarise_over: int = Field(
-        5_000, ge=100, description="characters of an observation above which the fast model summarises it"
+    format_entries: tuple[str, ...] = Field(
+        default=FIELDS, description="fields of an answer, of these; Action and Action Input have to be among them"
     )
-    block: int = Field(10_000, ge=100, description="characters that the fast model summarises at once")
-    temperature: float = Field(0.5, ge=0, description="of the main model")
-    fast_temperature: float = Field(0.01, ge=0, description="of the fast model")
-    add_actions: tuple[str, ...] = Field((), description="actions to show that are hidden otherwise")
-    remove_actions: tuple[str, ...] = Field((), description="actions not to show")
+    retrieval: bool = Field(default=False, description="keep a research log and read in it before each step")
+    shown_steps: int = Field(default=3, ge=0, description="steps that stand in the prompt word for word")
+    re_asks: int = Field(default=5, ge=0, description="how often an answer that cannot be used is asked for again")
+    summarise_over: int = Field(
+        default=5_000, ge=100, description="characters of an observation above which the fast model summarises it"
+    )
+    block: int = Field(default=10_000, ge=100, description="characters that the fast model summarises at once")
+    temperature: float = Field(default=0.5, ge=0, description="of the main model")
+    fast_temperature: float = Field(default=0.01, ge=0, description="of the fast model")
+    add_actions: tuple[str, ...] = Field(default=(), description="actions to show that are hidden otherwise")
+    remove_actions: tuple[str, ...] = Field(default=(), description="actions not to show")
+
+    @field_validator("format_entries")
+    @classmethod
+    def _known(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = [entry for entry in entries if entry not in FIELDS]
+        if wrong or not {ACTION, INPUT} <= set(entries):
+            raise ValueError(f"give some of {', '.join(FIELDS)}, among them {ACTION} and {INPUT}")
+        return tuple(field for field in FIELDS if field in entries)
 
 
 class ResearchAgent:
@@ -88,8 +87,10 @@ class _Work:
     def __init__(self, env: Environment, settings: ResearchSettings) -> None:
         self.env = env
         self.settings = settings
-        self.texts = _sections(Path(__file__).with_name("research_prompt.md"))
-        self.tools = _tools(env.actions, settings)
+        self.texts = sections(Path(__file__).with_name("research_prompt.md"))
+        shown = shown_actions(env.actions, HIDDEN, settings.add_actions, settings.remove_actions)
+        self.tools = listed(shown)
+        self.asking = Asking(env, settings.format_entries, re_asks=settings.re_asks, temperature=settings.temperature)
         self.taken: list[_Taken] = []
         self.steps = 0
         self.plan = ""
@@ -98,17 +99,10 @@ class _Work:
         """Ask, act, remember; True when the trial is over."""
         fields, problem = self._answer(self._recall(), min(self.settings.shown_steps, len(self.taken)))
         self._keep_plan(fields)
-        name = clean_action(fields.get(ACTION, ""))
-        arguments = self._arguments(name, fields.get(INPUT, ""))
-        if arguments is None:
-            seen = self.env.execute(Action(name[:80], {"unparsed": fields.get(INPUT, "")}))
-            text = self._unreadable(name, seen)
-        else:
-            seen = self.env.execute(Action(name, arguments))
-            text = seen.text
-        if seen.done:
+        acted = self.asking.act(fields)
+        if acted.seen.done:
             return True
-        self._remember(fields, self._shortened(name, arguments, text), failed=bool(problem) or arguments is None)
+        self._remember(fields, self._shortened(acted), failed=bool(problem) or acted.arguments is None)
         return False
 
     # --- asking ----------------------------------------------------------------------------------------------
@@ -116,62 +110,36 @@ class _Work:
     def _answer(self, recalled: str, shown: int) -> tuple[dict[str, str], str]:
         """The fields of a usable answer; when none comes, those of the last one and what was wrong with it."""
         try:
-            return self._answer_to(self._prompt(recalled, shown))
+            return self.asking.answer(self._prompt(recalled, shown))
         except ContextWindowError:
             if shown == 0:
                 raise
         self.env.note("history_shortened", {"shown_steps": shown - 1})
         return self._answer(recalled, shown - 1)  # forget the oldest step rather than give up
 
-    def _answer_to(self, prompt: str) -> tuple[dict[str, str], str]:
-        asked, fields, problem = prompt, dict[str, str](), ""
-        for attempt in range(1 + self.settings.re_asks):
-            reply = self.env.model.complete(asked, temperature=self.settings.temperature, stop=[STOP])
-            fields, problem = parse_reply(reply.text)
-            name = clean_action(fields.get(ACTION, ""))
-            if not problem and name not in self.env.actions:
-                problem = f"{name!r:.80} is no action" if name else "it names no action"
-            if not problem:
-                return fields, ""
-            self.env.note("answer_refused", {"attempt": attempt + 1, "problem": problem})
-            asked = f"{prompt}\n\n{self._text('reminder', problem=problem)}"
-        return fields, problem
-
     def _prompt(self, recalled: str, shown: int) -> str:
-        fields = self.texts["fields"].template
-        parts = [self._text("step", tools=self.tools, task=self.env.task_description, format=fields)]
+        entries = self.settings.format_entries
+        lines = self.texts["fields"].template.splitlines()
+        form = "\n".join(line for line in lines if line.partition(":")[0] in entries)
+        planning = self._text("planning" if PLAN in entries else "planless")
+        parts = [self._text("step", tools=self.tools, task=self.env.task_description, planning=planning, format=form)]
         if recalled:
             parts.append(self._text("recalled", recalled=recalled))
         parts.append(self._text("history" if self.taken else "begin"))
         parts += [_rendered(taken) for taken in self.taken[len(self.taken) - shown :]]
         return "\n\n".join(parts)
 
-    # --- acting ----------------------------------------------------------------------------------------------
-
-    def _arguments(self, name: str, text: str) -> dict[str, Any] | None:
-        """The arguments as a JSON object, rescued where possible; {} for an action that does not exist anyway."""
-        spec = self.env.actions.get(name)
-        if spec is None:
-            return {}
-        arguments, how = read_arguments(text, spec.schema.get("properties", {}))
-        if how not in ("", "as is"):
-            self.env.note("arguments_rescued", {"how": how})
-        return arguments
-
-    def _unreadable(self, name: str, seen: Observation) -> str:
-        usage = _usage(self.env.actions[name])
-        return f"{self._text('arguments', action=name, usage=usage)}\n\n{seen.text}"
-
-    def _shortened(self, name: str, arguments: Mapping[str, Any] | None, text: str) -> str:
+    def _shortened(self, acted: Acted) -> str:
         """An observation, summarised block by block when it is long."""
+        text = acted.text
         if len(text) <= self.settings.summarise_over:
             return text
         block = self.settings.block
         blocks = [text[start : start + block] for start in range(0, len(text), block)]
         about = {
             "task": self.env.task_description,
-            "action": name,
-            "arguments": json.dumps(dict(arguments or {}), ensure_ascii=False)[:2000],
+            "action": acted.name,
+            "arguments": json.dumps(acted.arguments or {}, ensure_ascii=False)[:2000],
         }
         reports = [
             self._fast(self._text("summarise", text=part, part=str(number), parts=str(len(blocks)), **about))
@@ -179,8 +147,7 @@ class _Work:
         ]
         report = reports[0] if len(reports) == 1 else self._fast(self._text("combine", text="\n\n".join(reports)))
         if not report:  # a fast model that says nothing must not hide what happened
-            half = self.settings.summarise_over // 2
-            return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
+            return cut(text, self.settings.summarise_over)
         return f"(summary of {len(text)} characters)\n{report}"
 
     # --- remembering -----------------------------------------------------------------------------------------
@@ -207,7 +174,8 @@ class _Work:
         """What the research log says about the plan, once there are steps that the prompt no longer shows."""
         if not self.settings.retrieval or self.steps <= self.settings.shown_steps:
             return ""
-        seen = self.env.execute(Action(RETRIEVE, {"current_plan": self.plan}))
+        about = self.plan or _rendered(self.taken[-1])  # the format may have no plan
+        seen = self.env.execute(Action(RETRIEVE, {"current_plan": about}))
         return seen.text if seen.ok else ""
 
     # --- texts -----------------------------------------------------------------------------------------------
@@ -217,34 +185,6 @@ class _Work:
 
     def _text(self, section: str, **values: str) -> str:
         return self.texts[section].substitute(values)
-
-
-def _sections(file: Path) -> dict[str, Template]:
-    """The parts of the prompt file by the names in its comments."""
-    parts = re.split(r"(?m)^<!-- (\w+) -->\n", file.read_text(encoding="utf-8"))
-    return {name: Template(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
-
-
-def _tools(actions: Mapping[str, ActionSpec], settings: ResearchSettings) -> str:
-    """The actions that the prompt shows, with their usage. Raises MlabError for a setting that names no action."""
-    for setting in ("add_actions", "remove_actions"):
-        for name in getattr(settings, setting):
-            if name not in actions:
-                raise MlabError(f"ResearchSettings.{setting}: no action {name!r}; there are {', '.join(actions)}")
-    hidden = (HIDDEN - set(settings.add_actions)) | set(settings.remove_actions)
-    return "\n".join(
-        f"- {name}: {spec.summary}\n  {_usage(spec)}" + (f"\n  Gives: {spec.returns}" if spec.returns else "")
-        for name, spec in actions.items()
-        if name not in hidden
-    )
-
-
-def _usage(spec: ActionSpec) -> str:
-    arguments = {
-        name: f"<{details.get('description') or details.get('type', 'a value')}>"
-        for name, details in spec.schema.get("properties", {}).items()
-    }
-    return f"Arguments: {json.dumps(arguments, ensure_ascii=False)}"
 
 
 def _rendered(taken: _Taken) -> str:

@@ -1,11 +1,11 @@
-"""Reading what a model wrote: the six fields of a reply, and arguments that are nearly JSON."""
+"""Reading what a model wrote: the fields of a reply, and arguments that are nearly JSON."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 REFLECTION = "Reflection"
@@ -19,22 +19,22 @@ FIELDS = (REFLECTION, PLAN, FACT_CHECK, THOUGHT, ACTION, INPUT)
 STOP = "Observation:"
 
 
-def parse_reply(text: str) -> tuple[dict[str, str], str]:
-    """The fields of a reply, and '' or which of them are missing. Fields count in their order only: a heading that
+def parse_reply(text: str, fields: Sequence[str] = FIELDS) -> tuple[dict[str, str], str]:
+    """The ``fields`` of a reply, and '' or which of them are missing. They count in their order only: a heading that
     comes too early belongs to the text around it. Headings may be bold or in other letters."""
     text = re.split(rf"(?mi)^[ \t*#>]*{STOP}", text)[0]
     found: list[tuple[str, int, int]] = []
     start = 0
-    for field in FIELDS:
+    for field in fields:
         heading = re.compile(rf"(?mi)^[ \t*#>]*{field}[ \t*]*:[ \t*]*")
         match = heading.search(text, start)
         if match:
             found.append((field, match.start(), match.end()))
             start = match.end()
     ends = [*(begin for _, begin, _ in found), len(text)][1:]
-    fields = {field: text[begin:end].strip() for (field, _, begin), end in zip(found, ends, strict=True)}
-    missing = [field for field in FIELDS if field not in fields]
-    return fields, f"it lacks {', '.join(missing)}" if missing else ""
+    values = {field: text[begin:end].strip() for (field, _, begin), end in zip(found, ends, strict=True)}
+    missing = [field for field in fields if field not in values]
+    return values, f"it lacks {', '.join(missing)}" if missing else ""
 
 
 def clean_action(name: str) -> str:

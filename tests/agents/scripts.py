@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.research_replies import research_reply
+from tests.support.research_replies import act_reply, react_reply, research_reply
 from tests.support.scripted_server import Entry, Request, Script
 
 MAIN = "gpt-4-turbo"
@@ -73,6 +73,8 @@ def in_turn(*main: Entry, fast: Entry = "in short") -> Script:
 CASES: tuple[Case, ...] = (
     Case("baseline"),
     Case("reference"),
+    Case("act", act_reply),
+    Case("react", react_reply),
     Case("research", research_reply),
     Case("research-retrieval", research_reply),
 )

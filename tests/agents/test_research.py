@@ -10,7 +10,7 @@ from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.ports import Action, Observation
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError, MlabError, ProviderDownError
 from tests.support.fake_environment import ACTIONS, FakeEnvironment, FakeModel
-from tests.support.research_replies import research_reply, submit
+from tests.support.research_replies import act_reply, react_reply, research_reply, submit
 
 RUN = ("Execute Script", {"script_name": "train.py"})
 
@@ -170,6 +170,35 @@ class TestLongObservations:
         model = FakeModel([research_reply(*RUN), submit()], fast=lambda prompt: "")
         ResearchAgent().run(FakeEnvironment(model, react=lambda action: "a" * 6_000 + "z"))
         assert "a" * 2_500 + "\n[... 1001 characters left out ...]\n" in model.prompts()[1]
+
+
+class TestFormatEntries:
+    def test_can_be_left_out(self) -> None:
+        settings = ResearchSettings(format_entries=("Action Input", "Thought", "Action"))
+        assert settings.format_entries == ("Thought", "Action", "Action Input")
+        env, model = work([react_reply(*RUN), react_reply("Final Answer", {"final_answer": "done"})], settings)
+        first, second = model.prompts()
+        assert "\nThought: " in first
+        for absent in ("Reflection:", "Research Plan and Status", "Fact Check", "repeat the whole plan"):
+            assert absent not in first
+        assert "Thought: go\nAction: Execute Script\n" in second
+        assert len(env.executed) == 2
+
+    @pytest.mark.parametrize("entries", [("Thought",), ("Action", "Action Input", "Musing"), ()])
+    def test_must_hold_an_action_and_be_known(self, entries: tuple[str, ...]) -> None:
+        with pytest.raises(ValueError, match=r"give some of Reflection, .*, among them Action and Action Input"):
+            ResearchSettings(format_entries=entries)
+
+    def test_without_a_plan_the_last_step_is_what_is_looked_up(self) -> None:
+        settings = ResearchSettings(format_entries=("Action", "Action Input"), retrieval=True, shown_steps=1)
+        replies: list[str | Exception] = [
+            act_reply(*RUN),
+            act_reply(*RUN),
+            act_reply("Final Answer", {"final_answer": "x"}),
+        ]
+        env, _ = work(replies, settings)
+        [recall] = [action for action in env.executed if action.name == "Retrieval from Research Log"]
+        assert recall.args["current_plan"].startswith("Action: Execute Script")
 
 
 class TestRetrieval:

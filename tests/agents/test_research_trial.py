@@ -43,10 +43,10 @@ class Trials:
         )
         self.runner = TrialRunner(self.run.path)
 
-    def play(self, scenario: str, replies: script.Script) -> TrialResult:
+    def play(self, scenario: str, replies: script.Script, model: str = MODEL) -> TrialResult:
         """Run the trial of ``scenario`` against ``replies``."""
         self.server.restart(replies, key=KEY)
-        return self.runner.run(TrialId(scenario, "research", MODEL, 1))
+        return self.runner.run(TrialId(scenario, "research", model, 1))
 
     def events(self, scenario: str) -> tuple[list[ModelCall], list[StepDone]]:
         """The model calls and the steps in its trace."""
@@ -127,7 +127,7 @@ def test_a_dropped_connection_and_a_busy_server_are_survived(trials: Trials) -> 
 def test_a_provider_that_fails_is_no_failure_of_the_agent(
     trials: Trials, scenario: str, entry: Entry, reason: str, requests: int
 ) -> None:
-    result = trials.play(scenario, lambda _: entry)
+    result = trials.play(scenario, lambda _: entry, f"openai/{scenario}")  # a refused key counts for the whole run
     assert result.outcome is Outcome.PROVIDER_ERROR, result.reason
     assert reason in result.reason
     assert len(trials.server.requests) == requests

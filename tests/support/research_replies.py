@@ -27,3 +27,14 @@ def research_script(*steps: tuple[str, dict[str, Any] | str]) -> list[str]:
 def submit() -> str:
     """The answer that ends a trial."""
     return research_reply("Final Answer", {"final_answer": "done"})
+
+
+def act_reply(action: str, args: dict[str, Any] | str) -> str:
+    """A well-formed answer to the act agent."""
+    arguments = args if isinstance(args, str) else json.dumps(args)
+    return f"Action: {action}\nAction Input: {arguments}\n"
+
+
+def react_reply(action: str, args: dict[str, Any] | str, thought: str = "go") -> str:
+    """A well-formed answer to the react agent."""
+    return f"Thought: {thought}\n{act_reply(action, args)}"
