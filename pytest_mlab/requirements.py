@@ -14,12 +14,12 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.endpoints import with_limits
+from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import Plan, PlannedAgent, RunSettings
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import TrialId
-from pytest_mlab.errors import ConfigError, RequirementMissing, SandboxError
+from pytest_mlab.errors import RequirementMissing, SandboxError
 from pytest_mlab.options import MlabOptions
 
 NVIDIA_DEVICE = Path("/dev/nvidiactl")

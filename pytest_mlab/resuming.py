@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_mlab import requirements
+from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import Plan
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import ConfigError, StoreError
@@ -74,6 +75,8 @@ def _difference(stored: Plan, asked: Plan) -> str:
     """The first thing in which a stored run differs from what is asked for; '' when it can be resumed."""
     for name in stored.settings.__dataclass_fields__:
         was, now = getattr(stored.settings, name), getattr(asked.settings, name)
+        if was != now and name == "models":
+            return _other_models(was, now)
         if was != now:
             return f"{name.replace('_', '-')} was {was}, is {now}"
     names = {agent.name: agent for agent in asked.agents}
@@ -88,6 +91,19 @@ def _difference(stored: Plan, asked: Plan) -> str:
         if trial not in planned:
             return f"it has the trial {trial.name}"
     return ""
+
+
+def _other_models(was: Sequence[ModelSettings], now: Sequence[ModelSettings]) -> str:
+    """The first thing in which the settings of models differ."""
+    asked = {model.name: model for model in now}
+    for model in was:
+        if model.name not in asked:
+            return f"it has the model {model.name}"
+        for name in model.__dataclass_fields__:
+            before, after = getattr(model, name), getattr(asked[model.name], name)
+            if before != after:
+                return f"{name} of the model {model.name} was {before}, is {after}"
+    return f"it has no model {', '.join(sorted(asked.keys() - {model.name for model in was}))}"
 
 
 def _unchanged_tasks(plan: Plan) -> dict[str, Task]:

@@ -6,13 +6,14 @@ import argparse
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.durations import format_duration
+from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import PlannedAgent
 from pytest_mlab.options import add_flags, resolve
 from pytest_mlab.planning import Planned, make_plan
@@ -89,21 +90,22 @@ def _cost(planned: Planned, model: str, budget: Budget) -> float | None:
     settings = planned.plan.settings
     if not model or settings.replay:
         return 0.0
-    return trial_cost((model, settings.edit_model, settings.fast_model), budget.max_steps, budget.max_cost)
+    models = [settings.of_model(name) for name in (model, settings.edit_model, settings.fast_model) if name]
+    return trial_cost(models, budget.max_steps, budget.max_cost)
 
 
-def trial_cost(models: tuple[str, ...], steps: int, max_cost: float | None) -> float | None:
+def trial_cost(models: Sequence[ModelSettings], steps: int, max_cost: float | None) -> float | None:
     """Dollars of one trial at worst: its limit, else a call a step with a full context by the dearest of its models.
 
     None when a price or a context size is unknown.
     """
     if max_cost is not None:
         return max_cost
-    from pytest_mlab.adapters.models.prices import worst_case_price
+    from pytest_mlab.adapters.models.prices import price_of
 
     dearest = 0.0
-    for model in filter(None, models):
-        price = worst_case_price(model)
+    for model in models:
+        price = price_of(model)
         if price is None or price.context is None:
             return None
         dearest = max(dearest, price.context * price.prompt + (price.max_output or 0) * price.completion)

@@ -127,6 +127,8 @@ class ModelReply:
     waited: float = 0.0
     finish_reason: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
+    remark: str = ""
+    """What was done otherwise than asked, such as tools by text since the provider refused them."""
 
 
 @dataclass(frozen=True)

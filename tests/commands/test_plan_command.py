@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_mlab.cli import main
 from pytest_mlab.commands.plan import trial_cost
+from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
 from tests.support.toy_suite import write_toy_suite, write_toy_task
 
 
@@ -20,6 +22,8 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
+GPT = ModelSettings("gpt-4-turbo", "gpt-4-turbo")
+MINE = ModelSettings("mine", "openai/mine")
 COMMON = ("plan", "--mlab-suite=toy", "--mlab-sandbox=local")
 
 
@@ -46,13 +50,39 @@ def test_unknown_price_is_said_and_never_zero(capsys: pytest.CaptureFixture[str]
 
 
 def test_price_times_context_times_steps() -> None:
-    once = trial_cost(("gpt-4-turbo",), 1, None)
+    once = trial_cost([GPT], 1, None)
     assert once is not None
     assert once > 0
-    assert trial_cost(("gpt-4-turbo",), 50, None) == pytest.approx(50 * once)
-    assert trial_cost(("gpt-4-turbo", "gpt-3.5-turbo"), 1, None) == once
-    assert trial_cost(("gpt-4-turbo", "openai/mine"), 1, None) is None
-    assert trial_cost(("openai/mine",), 50, 1.5) == 1.5
+    assert trial_cost([GPT], 50, None) == pytest.approx(50 * once)
+    assert trial_cost([GPT, ModelSettings("gpt-3.5-turbo", "gpt-3.5-turbo")], 1, None) == once
+    assert trial_cost([GPT, MINE], 1, None) is None
+    assert trial_cost([MINE], 50, 1.5) == 1.5
+
+
+def test_a_price_and_a_context_that_the_user_wrote_down() -> None:
+    priced = replace(MINE, prices=TokenPrices(prompt=2e-6, completion=3e-6, cached=1e-6))
+    assert trial_cost([priced], 1, None) is None
+    assert trial_cost([replace(priced, context=1000)], 10, None) == pytest.approx(10 * 1000 * 2e-6)
+
+
+def test_old_names_go_to_their_provider(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    for name in ("claude-3-opus", "claude-3-opus-20240229", "claude-v1"):
+        assert main([*COMMON, f"--mlab-model={name}", "--mlab-repeats=1"]) == 1
+        assert f"2 trials: the model {name} needs ANTHROPIC_API_KEY" in capsys.readouterr().out
+
+
+def test_an_alias_and_its_arguments(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "mlab-models.toml").write_text('[models.mine]\nmodel = "ollama/llama3"\n', encoding="utf-8")
+    assert main([*COMMON, "--mlab-model=mine", "--mlab-model-arg=num_ctx=4096", "--mlab-repeats=1"]) == 0
+    assert "research with mine" in capsys.readouterr().out
+    assert main([*COMMON, "--mlab-model=mine", "--mlab-model-arg=num_ctxt=4096"]) != 0
+    assert "--mlab-model-arg: num_ctxt=4096: ollama takes no such parameter" in capsys.readouterr().err
+
+
+def test_arguments_of_a_model_without_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMON, "--mlab-agent=reference", "--mlab-model-arg=temperature=1"]) != 0
+    assert "uses no model; leave --mlab-model-arg out" in capsys.readouterr().err
 
 
 def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_mlab.adapters.models.configured import applied, default_settings
 from pytest_mlab.adapters.models.errors import headers_of, hide_keys, is_worth_repeating, translate
 from pytest_mlab.adapters.models.gate import Gate, OpenGate
 from pytest_mlab.adapters.models.library import litellm
-from pytest_mlab.adapters.models.prices import cost, worst_case_price
+from pytest_mlab.adapters.models.prices import cost, price_of
 from pytest_mlab.adapters.models.retry import Retry, retry_after
 from pytest_mlab.adapters.models.tools import as_openai_messages, as_openai_tools, called, knows_tools
 from pytest_mlab.core.budget import Usage
+from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.ports import ModelFacts, ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError
 
@@ -34,6 +36,7 @@ class LitellmClient:
     """
 
     retry: Retry = field(default_factory=_default_retry)
+    settings: Callable[[str], ModelSettings] = default_settings
     gate: Gate = field(default_factory=OpenGate)
     redact: Callable[[str], str] = hide_keys
     sleep: Callable[[float], None] = time.sleep
@@ -70,14 +73,17 @@ class LitellmClient:
             waited += delay
 
     def facts(self, model: str) -> ModelFacts:
-        """From litellm's list; a model that is not in it is taken to know tools."""
-        price = worst_case_price(model)
-        return ModelFacts(model, knows_tools(model), price.context if price else None)
+        """What the settings say, else litellm's list; a model that is not in it is taken to know tools."""
+        settings = self.settings(model)
+        price = price_of(settings)
+        tools = settings.tools == "native" if settings.tools else knows_tools(settings.model)
+        return ModelFacts(settings.model, tools, settings.context or (price.context if price else None))
 
     def _ask(self, request: ModelRequest, waited: float) -> Any:
         left = request.end(waited) - self.clock()
         if left <= 0:
             raise litellm().Timeout("the trial's time is over", model=request.model, llm_provider="")
+        request = applied(request, self.settings(request.model), os.environ)
         timeout = min(request.timeout, self.retry.timeout, left)
         optional = {
             "temperature": request.temperature,
@@ -120,7 +126,7 @@ class LitellmClient:
             text=_until(text, request.stop),
             model=request.model,
             usage=usage,
-            cost=cost(request.model, answer, usage, reported=reported),
+            cost=cost(self.settings(request.model), answer, usage, reported=reported),
             seconds=self.clock() - begin,
             retries=retries,
             waited=waited,

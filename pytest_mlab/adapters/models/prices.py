@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_mlab.adapters.models.library import litellm
 from pytest_mlab.core.budget import Usage
+from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.errors import ConfigError
 
 FREE_PROVIDERS = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "lemonade", "docker_model_runner"})
@@ -41,20 +42,37 @@ def worst_case_price(name: str) -> Price | None:
     )
 
 
-def require_prices(names: Iterable[str], max_cost: float | None) -> None:
-    """Raise ConfigError when ``max_cost`` is to limit a model whose price is unknown: the limit would not hold."""
+def price_of(settings: ModelSettings) -> Price | None:
+    """The same for a model of a run: the user's own price and context size, else those of the list."""
+    listed = worst_case_price(settings.model)
+    own = settings.prices
+    if own is not None:
+        limits = listed or Price(0.0, 0.0, None, None)
+        listed = replace(limits, prompt=max(own.prompt, own.cached), completion=own.completion)
+    return replace(listed, context=settings.context) if listed is not None and settings.context else listed
+
+
+def require_prices(models: Iterable[ModelSettings], max_cost: float | None, file: str) -> None:
+    """Raise ConfigError when ``max_cost`` is to limit a model whose price is unknown: the limit would not hold.
+    ``file`` is where the user can write a price down."""
     if max_cost is None:
         return
-    unknown = sorted({name for name in names if name and worst_case_price(name) is None})
+    unknown = sorted({model.name for model in models if price_of(model) is None})
     if unknown:
         raise ConfigError(
-            f"a limit of ${max_cost:g} cannot be kept: the price of {', '.join(unknown)} is unknown; "
-            "limit tokens instead (--mlab-max-tokens), or take the cost limit away"
+            f"a limit of ${max_cost:g} cannot be kept: the price of {', '.join(unknown)} is unknown; write "
+            f'input_cost_per_token and output_cost_per_token (dollars) under [models."{unknown[0]}"] in {file}, limit '
+            "tokens instead (--mlab-max-tokens), or take the cost limit away"
         )
 
 
-def cost(name: str, answer: Any, usage: Usage, *, reported: bool) -> float | None:
-    """Dollars of one answer, with the provider's discounts for cached tokens when it ``reported`` them."""
+def cost(settings: ModelSettings, answer: Any, usage: Usage, *, reported: bool) -> float | None:
+    """Dollars of one answer: by the user's prices, else by the list, with the provider's discounts for cached tokens
+    when it ``reported`` them."""
+    if settings.prices is not None:
+        prompt, cached, completion = usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens
+        return settings.prices.cost(prompt=prompt, cached=cached, completion=completion)
+    name = settings.model
     if worst_case_price(name) is None:
         return None
     if reported:

@@ -13,8 +13,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pytest_mlab.adapters.models.errors import hide_keys
-from pytest_mlab.adapters.models.names import litellm_name
+from pytest_mlab.adapters.models.names import check_model_name, litellm_name
+from pytest_mlab.adapters.models.parameters import check_parameters
 from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
+from pytest_mlab.core.names import nearest_first
 from pytest_mlab.errors import ConfigError
 
 if sys.version_info >= (3, 11):
@@ -78,9 +80,10 @@ class ModelTables:
         """Those of ``file``, or of the project when that is None. Raises ConfigError for a file that cannot be read,
         for keys beside ``[models.<alias>]``, and for tables in both of a project's places."""
         if file is not None:
-            path = rootdir / file.expanduser()
+            path = file.expanduser().absolute()
+            path = path if path.is_file() else rootdir / file
             if not path.is_file():
-                raise ConfigError(f"--mlab-models={file}: there is no file {path}")
+                raise ConfigError(f"--mlab-models={file}: there is no such file, neither here nor in {rootdir}")
             return cls._of_file(path)
         own, project = rootdir / FILE, rootdir / "pyproject.toml"
         found = cls._of_project(project) if project.is_file() else cls()
@@ -108,20 +111,26 @@ class ModelTables:
 
     def settings(
         self, names: Iterable[str], *, main: Sequence[str] = (), args: Sequence[str] = ()
-    ) -> list[ModelSettings]:
+    ) -> tuple[ModelSettings, ...]:
         """The settings of the models called ``names``; ``args`` (``key=value``) are those of the ``main`` ones, over
         what stands in the file. Raises ConfigError naming the file, the key, the value found and what is allowed."""
         given = arguments(args)
-        return [self._one(name, given if name in main else {}) for name in dict.fromkeys(filter(None, names))]
+        return tuple(self._one(name, given if name in main else {}) for name in dict.fromkeys(filter(None, names)))
 
     def _one(self, name: str, args: Mapping[str, Any]) -> ModelSettings:
         where = f"{self.source}.{name}"
         table = validated(self.tables.get(name, {}), where)
+        model = litellm_name(table.model or name)
+        if problem := check_model_name(model):
+            known = f"; aliases in {self.source}: {', '.join(nearest_first(name, self.tables))}" if self.tables else ""
+            raise ConfigError(f"{where}: {problem}" if name in self.tables else f"{problem}{known}")
+        check_parameters(model, table.params, where)
         if args:
             table = validated({**self.tables.get(name, {}), **args}, ARGUMENT)
+            check_parameters(model, table.params, ARGUMENT)
         return ModelSettings(
             name=name,
-            model=litellm_name(table.model or name),
+            model=model,
             params=table.params,
             tools=table.tools or "",
             context=table.context,

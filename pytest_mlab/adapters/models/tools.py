@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from pytest_mlab.adapters.models.library import litellm
 from pytest_mlab.core.ports import ActionSpec, Message, ToolCall
 
 
+@cache  # litellm asks some providers over the network
 def knows_tools(model: str) -> bool:
     """Whether the provider takes tools for ``model``, by litellm's list; True for a model that is not in it."""
     library = litellm()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from pytest_mlab.adapters.models.names import check_model_name, missing_key
-from pytest_mlab.adapters.models.prices import require_prices, worst_case_price
+from pytest_mlab.adapters.models.names import check_model_name, litellm_name, missing_key, provider_of
+from pytest_mlab.adapters.models.prices import Price, price_of, require_prices, worst_case_price
+from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
 from pytest_mlab.errors import ConfigError
 
 
@@ -91,10 +93,48 @@ def test_a_zero_that_nobody_vouches_for_is_no_price() -> None:
 
 
 def test_a_cost_limit_needs_a_known_price() -> None:
-    require_prices(["gpt-4-turbo", ""], 5.0)
-    require_prices(["openai/my-model"], None)
-    with pytest.raises(ConfigError, match=r"\$5 cannot be kept: the price of openai/my-model is unknown"):
-        require_prices(["gpt-4-turbo", "openai/my-model"], 5.0)
+    known, unknown = ModelSettings("gpt-4-turbo", "gpt-4-turbo"), ModelSettings("mine", "openai/my-model")
+    require_prices([known], 5.0, "m.toml")
+    require_prices([unknown], None, "m.toml")
+    words = r'\$5 cannot be kept: the price of mine is unknown; write .* under \[models."mine"\] in m.toml'
+    with pytest.raises(ConfigError, match=words):
+        require_prices([known, unknown], 5.0, "m.toml")
+    require_prices([known, replace(unknown, prices=TokenPrices(1, 2, 1))], 5.0, "m.toml")
+
+
+def test_a_users_price_wins_over_the_list() -> None:
+    mine = ModelSettings("gpt-4-turbo", "gpt-4-turbo", prices=TokenPrices(1.0, 2.0, 0.5), context=1000)
+    assert price_of(mine) == Price(1.0, 2.0, 1000, 4096)
+    assert price_of(replace(mine, prices=None)) == Price(10e-6, 30e-6, 1000, 4096)
+    assert price_of(replace(mine, model="openai/x", context=None)) == Price(1.0, 2.0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "provider"),
+    [
+        ("claude-3-opus-20240229", "anthropic"),
+        ("claude-3-opus", "anthropic"),
+        ("claude-3-5-sonnet-latest", "anthropic"),
+        ("claude-3.5-sonnet", "anthropic"),
+        ("claude-2.1", "anthropic"),
+        ("claude-v1", "anthropic"),
+        ("claude-instant-v1.2", "anthropic"),
+        ("gpt-4-32k-0613", "openai"),
+        ("gpt-4-vision-preview", "openai"),
+        ("gpt-3.5-turbo-16k-0613", "openai"),
+        ("gemini-pro", "gemini"),
+        ("gemini-1.5-flash-8b", "gemini"),
+    ],
+)
+def test_a_retired_name_goes_to_its_provider(name: str, provider: str) -> None:
+    assert litellm_name(name) == f"{provider}/{name}"
+    assert check_model_name(litellm_name(name)) == ""
+    assert provider_of(litellm_name(name)) == provider
+
+
+@pytest.mark.parametrize("name", ["gpt-4-turbo", "openai/gpt-4-32k", "gpt-4-turob", "claude-3-opsu", "nonsense"])
+def test_other_names_stay(name: str) -> None:
+    assert litellm_name(name) == name
 
 
 @pytest.mark.parametrize("name", ["gpt-4-turbo", "openai/my-model", "anthropic/claude-of-tomorrow"])
