@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_mlab import recordings, requirements
 from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.names import unknown
-from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import Plan, PlannedAgent, PlannedTask, RunSettings
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import TrialId

@@ -31,8 +31,9 @@ class LitellmClient:
     """Implements :class:`pytest_mlab.core.ports.ModelClient`.
 
     litellm's and the provider packages' own retries are off; ``retry`` is ours. Every attempt goes through ``gate``,
-    where it may have to wait. Every wait and every attempt ends by the request's deadline. ``redact`` cleans the messages of raised errors. A reply is cut at the first stop
-    sequence here as well, because some models do not know stop sequences.
+    where it may have to wait. Every wait and every attempt ends by the request's deadline. ``redact`` cleans the
+    messages of raised errors. A reply is cut at the first stop sequence here as well, because some models do not know
+    stop sequences.
     """
 
     retry: Retry = field(default_factory=_default_retry)
