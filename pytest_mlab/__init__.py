@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ActionSpec,
         Agent,
         Environment,
+        Execution,
         Message,
         Model,
         ModelFacts,
@@ -25,7 +26,15 @@ if TYPE_CHECKING:
         ToolCall,
     )
     from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
-    from pytest_mlab.errors import BudgetExhausted, ContextWindowError, MlabError, ModelError, TrialOver
+    from pytest_mlab.errors import (
+        BudgetExhausted,
+        ConfigError,
+        ContextWindowError,
+        MlabError,
+        ModelError,
+        ProgramFailed,
+        TrialOver,
+    )
     from pytest_mlab.fixtures import Trial
 
 __version__ = "0.1.0"
@@ -37,6 +46,7 @@ _HOMES = {
         "ActionSpec",
         "Agent",
         "Environment",
+        "Execution",
         "Message",
         "Model",
         "ModelFacts",
@@ -46,7 +56,15 @@ _HOMES = {
         "ToolCall",
     ),
     "pytest_mlab.core.trial": ("Outcome", "TrialId", "TrialResult"),
-    "pytest_mlab.errors": ("BudgetExhausted", "ContextWindowError", "MlabError", "ModelError", "TrialOver"),
+    "pytest_mlab.errors": (
+        "BudgetExhausted",
+        "ConfigError",
+        "ContextWindowError",
+        "MlabError",
+        "ModelError",
+        "ProgramFailed",
+        "TrialOver",
+    ),
     "pytest_mlab.fixtures": ("Trial",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -57,8 +75,10 @@ __all__ = [
     "Agent",
     "Budget",
     "BudgetExhausted",
+    "ConfigError",
     "ContextWindowError",
     "Environment",
+    "Execution",
     "Ledger",
     "Message",
     "MlabError",
@@ -68,6 +88,7 @@ __all__ = [
     "ModelReply",
     "Observation",
     "Outcome",
+    "ProgramFailed",
     "Step",
     "ToolCall",
     "Trial",

@@ -12,6 +12,7 @@
     ├── EvaluatorError      the task's evaluator raised or returned nonsense (``task_error``)
     ├── ReplayError         a recording of model calls does not fit, is damaged or missing (``infra_error``)
     ├── AgentLoadError      an agent file or class is wrong; names file and line
+    ├── ProgramFailed       a program that is an agent ended with an error (its workspace is scored all the same)
     ├── ModelError          a model call failed
     │   ├── ProviderError   … for reasons outside the agent (``provider_error``)
     │   │   ├── AuthError, QuotaError, RateLimitError, ProviderDownError
@@ -80,6 +81,11 @@ class AgentLoadError(MlabError):
 
 class ReplayError(MlabError):
     """A recording of model calls is missing or damaged, or the calls are no longer those that were recorded."""
+
+
+class ProgramFailed(MlabError):
+    """A program that is an agent ended with an error. What it left is scored; without a submission it is an
+    ``agent_error`` of this message."""
 
 
 class ModelError(MlabError):

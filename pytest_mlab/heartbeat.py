@@ -18,7 +18,16 @@ from typing import IO, Any
 from pytest_mlab.core.durations import format_duration
 from pytest_mlab.core.trial import Outcome, TrialId
 from pytest_mlab.errors import StoreError
-from pytest_mlab.store.events import AgentEnded, Evaluation, ModelCall, Note, StepDone, TrialFinished, TrialStarted
+from pytest_mlab.store.events import (
+    AgentEnded,
+    Evaluation,
+    ModelCall,
+    Note,
+    ProgramEnded,
+    StepDone,
+    TrialFinished,
+    TrialStarted,
+)
 from pytest_mlab.store.rundir import RunDir
 
 WIDTH = 80
@@ -76,6 +85,8 @@ class Progress:
             return "evaluated" if event.score is None else f"evaluated, score {event.score:.6g}"
         if isinstance(event, TrialFinished):
             return f"ending as {event.outcome.value}"
+        if isinstance(event, ProgramEnded):
+            return f"program ended {ago} ago"
         did = f"noted {event.kind}" if isinstance(event, Note) else f"went back to step {event.step}"
         return f"at work, {did} {ago} ago"
 

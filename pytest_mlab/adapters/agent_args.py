@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from pytest_mlab.core.names import unknown
 from pytest_mlab.errors import ConfigError
 
 FLAG = "--mlab-agent-arg"
+COMMAND = "command:"
 
 _ARG = re.compile(r"(?:(?P<agent>[^=]+)\.)?(?P<key>\w+)=(?P<value>.*)", re.DOTALL)
 _VARIANT = re.compile(r"(?P<ref>[^\[\]]+)\[(?P<args>.*)\]", re.DOTALL)
@@ -37,13 +39,16 @@ class AgentArg:
 
 @dataclass(frozen=True)
 class Named:
-    """A reference without its brackets, and what stood in them."""
+    """A reference without its brackets, and what stood in them; ``called`` is a name that it gives itself."""
 
     ref: str
     own: tuple[AgentArg, ...] = ()
+    called: str = ""
 
     def shown(self, name: str) -> str:
         """What a variant of the agent ``name`` is called."""
+        if self.called:
+            return self.called
         return f"{name}[{','.join(f'{arg.key}={arg.value}' for arg in self.own)}]" if self.own else name
 
 
@@ -60,8 +65,10 @@ def parse_args(texts: Iterable[str]) -> tuple[AgentArg, ...]:
 
 def parse_named(ref: str) -> Named:
     """A reference to an agent, taken apart. Raises ConfigError for what stands in brackets and is no setting."""
+    if ref.startswith(COMMAND):  # a command line may hold brackets
+        return _command(ref.removeprefix(COMMAND))
     match = _VARIANT.fullmatch(ref)
-    if match is None or ref.startswith("command:"):  # a command line may hold brackets
+    if match is None:
         return Named(ref)
     own = tuple(_parse(part.strip(), f"--mlab-agent={ref}") for part in _BETWEEN.split(match["args"]))
     keys = [arg.key for arg in own]
@@ -69,6 +76,14 @@ def parse_named(ref: str) -> Named:
         if arg.agent or keys.count(arg.key) > 1:
             raise ConfigError(f"--mlab-agent={ref}: write agent[key=value,…], each key once")
     return Named(match["ref"].strip(), own)
+
+
+def _command(line: str) -> Named:
+    """``command:LINE`` is the agent ``command`` with that line, called by its program."""
+    words = line.split()
+    if not words:
+        raise ConfigError(f"--mlab-agent={COMMAND}{line}: name a program, such as {COMMAND}./my_agent.sh")
+    return Named("command", (AgentArg("", "command", line),), f"command-{PurePosixPath(words[0]).stem}")
 
 
 def texts_for(name: str, args: Sequence[AgentArg], own: Sequence[AgentArg], *, has_settings: bool) -> dict[str, str]:

@@ -13,7 +13,7 @@ import importlib
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -99,6 +99,19 @@ def agent_digest(path: Path, fallbacks: Sequence[Path] = ()) -> str:
         for part in (file, *_companions(file)):
             content = hashlib.sha256(part.read_bytes()).hexdigest()
             digest.update(f"{part.name}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def content_digest(files: Mapping[str, Path]) -> str:
+    """sha256 over files and folders by name: contents, names below a folder, and what may be executed."""
+    digest = hashlib.sha256()
+    for name, path in sorted(files.items()):
+        found = sorted(one for one in path.rglob("*") if "__pycache__" not in one.parts) if path.is_dir() else [path]
+        for one in found:
+            if one.is_file():
+                content = hashlib.sha256(one.read_bytes()).hexdigest()
+                mode = "x" if one.stat().st_mode & 0o111 else "-"
+                digest.update(f"{name}\0{one.relative_to(path)}\0{mode}{content}\n".encode())
     return digest.hexdigest()
 
 

@@ -12,13 +12,20 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from pytest_mlab.adapters.agent_args import AgentArg, Named, check_used, parse_args, parse_named, texts_for
-from pytest_mlab.adapters.agent_files import agent_digest, import_named, is_agent_file, load_file, pick_class
-from pytest_mlab.adapters.agent_settings import read_settings, settings_of
+from pytest_mlab.adapters.agent_files import (
+    agent_digest,
+    content_digest,
+    import_named,
+    is_agent_file,
+    load_file,
+    pick_class,
+)
+from pytest_mlab.adapters.agent_settings import make_agent, read_settings, settings_of
 from pytest_mlab.core.names import unknown
 from pytest_mlab.core.plan import PlannedAgent
 from pytest_mlab.core.ports import Agent
@@ -58,7 +65,14 @@ def plan_agents(refs: Iterable[str], rootdir: Path, args: Iterable[str] = ()) ->
     places = [_find(one.ref, rootdir) for one in named]
     kinds = [_load(place, rootdir) for place in places]
     check_used(parsed, {p.shown: settings_of(kind) is not None for p, kind in zip(places, kinds, strict=True)})
-    return tuple(_planned(one, place, kind, parsed) for one, place, kind in zip(named, places, kinds, strict=True))
+    agents = [
+        _planned(one, place, kind, parsed, rootdir) for one, place, kind in zip(named, places, kinds, strict=True)
+    ]
+    names = [agent.name for agent in agents]
+    return tuple(
+        replace(agent, name=f"{agent.name}-{agent.digest[:4]}") if one.called and names.count(one.called) > 1 else agent
+        for one, agent in zip(named, agents, strict=True)
+    )
 
 
 def plan_agent(ref: str, rootdir: Path) -> PlannedAgent:
@@ -70,22 +84,22 @@ def plan_agent(ref: str, rootdir: Path) -> PlannedAgent:
 def digest_now(agent: PlannedAgent, rootdir: Path) -> str:
     """The digest that a planned agent would have today. Raises as :func:`load_agent` does."""
     place = _find(agent.ref, rootdir)
-    return _digest(_files(place, _load(place, rootdir)), agent.settings)
+    return _digest(place, _load(place, rootdir), agent.settings, rootdir)
 
 
-def _planned(named: Named, place: _Place, found: type[Agent], args: Sequence[AgentArg]) -> PlannedAgent:
+def _planned(named: Named, place: _Place, found: type[Agent], args: Sequence[AgentArg], rootdir: Path) -> PlannedAgent:
     texts = texts_for(place.shown, args, named.own, has_settings=settings_of(found) is not None)
     settings = read_settings(found, texts, place.shown)
     lasting = f"{place.file}:{found.__name__}" if place.file else f"{place.module}:{place.class_name}"
-    digest = _digest(_files(place, found), settings)
     return PlannedAgent(
         name=named.shown(place.shown),
         ref=lasting,
-        digest=digest,
+        digest=_digest(place, found, settings, rootdir),
         needs_model=found.needs_model,
         settings=settings,
         requirements=tuple(getattr(found, "requirements", ())),
         interactive=getattr(found, "interactive", False),
+        model_optional=getattr(found, "model_optional", False),
     )
 
 
@@ -95,10 +109,19 @@ def _files(place: _Place, found: type[Agent]) -> str:
     return agent_digest(file, _fallbacks()) if file.suffix == ".py" else ""
 
 
-def _digest(files: str, settings: Mapping[str, object]) -> str:
-    if not settings:
-        return files
-    return hashlib.sha256(f"{files}\n{json.dumps(dict(settings), sort_keys=True)}".encode()).hexdigest()
+def _digest(place: _Place, found: type[Agent], settings: Mapping[str, object], rootdir: Path) -> str:
+    digest = _files(place, found)
+    if settings:
+        digest = hashlib.sha256(f"{digest}\n{json.dumps(dict(settings), sort_keys=True)}".encode()).hexdigest()
+    if shown := shown_files(make_agent(found, settings), rootdir) if hasattr(found, "program_files") else {}:
+        digest = hashlib.sha256(f"{digest}\n{content_digest(shown)}".encode()).hexdigest()
+    return digest
+
+
+def shown_files(agent: Agent, rootdir: Path) -> Mapping[str, Path]:
+    """The files of the host that an agent wants its programs to see, by their words for them. Raises ConfigError."""
+    files = getattr(agent, "program_files", None)
+    return {} if files is None else files(rootdir)
 
 
 def known_agents(rootdir: Path) -> tuple[str, ...]:

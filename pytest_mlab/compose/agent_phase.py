@@ -10,15 +10,16 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from pytest_mlab.adapters.agent_loader import digest_now, load_agent
+from pytest_mlab.adapters.agent_loader import digest_now, load_agent, shown_files
 from pytest_mlab.adapters.agent_settings import make_agent
+from pytest_mlab.compose.endpoints import make_endpoint
 from pytest_mlab.compose.job import Job
 from pytest_mlab.compose.models import make_model
 from pytest_mlab.compose.packages import check_packages
 from pytest_mlab.core.budget import Ledger
-from pytest_mlab.core.ports import Agent, Connection, Environment, Sandbox, SandboxSpec
+from pytest_mlab.core.ports import Agent, Connection, Environment, Mount, Sandbox, SandboxSpec
 from pytest_mlab.core.trial import EndedBy, Outcome
 from pytest_mlab.errors import (
     AgentLoadError,
@@ -26,6 +27,7 @@ from pytest_mlab.errors import (
     ConfigError,
     DataUnavailable,
     MlabError,
+    ProgramFailed,
     ProviderError,
     ReplayError,
     RequirementMissing,
@@ -39,6 +41,7 @@ from pytest_mlab.runtime.clock import TrialClock
 from pytest_mlab.runtime.environ import Redactor
 from pytest_mlab.runtime.environment import TrialEnvironment
 from pytest_mlab.runtime.finish import AgentPart
+from pytest_mlab.runtime.program import Programs
 from pytest_mlab.runtime.provision import provision
 from pytest_mlab.runtime.redacted import RedactedJournal
 from pytest_mlab.runtime.workspace import Workspace
@@ -48,6 +51,12 @@ from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TRACE
 from pytest_mlab.suites.actions import scripted_actions
+
+if TYPE_CHECKING:
+    from pytest_mlab.adapters.endpoint.server import Endpoint
+
+AGENT_FILES = "/mlab/agent"
+"""Where a sandbox shows the files of an agent's program."""
 
 _BEFORE = (
     AgentLoadError,
@@ -72,7 +81,7 @@ def run_agent_phase(payload: Mapping[str, Any]) -> None:
     with RedactedJournal(job.dir.path / TRACE, redact) as journal:
         try:
             agent = load_planned_agent(job)
-            with contextlib.closing(_open_sandbox(job)) as opened:
+            with contextlib.closing(_open_sandbox(job, agent)) as opened:
                 check_packages(job.task, opened.connection)
                 part = _Part(job, opened, journal, redact)
                 part.play(agent, payload["grace"])
@@ -88,17 +97,40 @@ class _Opened:
     workspace: Workspace
     sandbox: Sandbox
     connection: Connection
+    gateway: Endpoint | None
+    places: Mapping[str, str]
 
     def close(self) -> None:
         """Kill everything inside; a second time does nothing."""
         self.connection.close()
+        if self.gateway is not None:
+            self.gateway.close()
 
 
-def _open_sandbox(job: Job) -> _Opened:
+def _open_sandbox(job: Job, agent: Agent) -> _Opened:
     prepared, sandbox = job.prepared, job.sandbox()
     workspace = provision(job.task, prepared.public, prepared.files, job.workspace, mounts=sandbox.mounts)
-    spec = SandboxSpec(workspace.root, job.label, workspace.mounts, job.task.resources, job.settings.network)
-    return _Opened(workspace, sandbox, sandbox.open(spec))
+    shown = {
+        word: Mount(path, f"{AGENT_FILES}/{number}/{path.name}")
+        for number, (word, path) in enumerate(shown_files(agent, job.rootdir).items())
+    }
+    gateway = make_endpoint(job, agent)
+    spec = SandboxSpec(
+        workspace.root,
+        job.label,
+        (*workspace.mounts, *shown.values()),
+        job.task.resources,
+        job.settings.network,
+        relay=gateway.path if gateway else None,
+    )
+    try:
+        connection = sandbox.open(spec)
+    except BaseException:
+        if gateway:
+            gateway.close()
+        raise
+    places = {word: connection.locate(mount.target) for word, mount in shown.items()}
+    return _Opened(workspace, sandbox, connection, gateway, places)
 
 
 class _Part:
@@ -132,6 +164,7 @@ class _Part:
             model=self._model.model,
             scripts=partial(scripted_actions, job.task),
             on_runaway=self._run_away,
+            programs=Programs(opened.connection, self._account, job.dir, gateway=opened.gateway, places=opened.places),
         )
 
     def play(self, agent: Agent, grace: float) -> None:
@@ -249,7 +282,9 @@ def part_of(error: BaseException | None, *, submitted: bool, exhausted: str | No
     if isinstance(error, ProviderError):
         tried = f", after {error.retries + 1} attempts" if error.retries else ""
         return AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, f"{describe(error)}{tried}")
-    if isinstance(error, (ReplayError, SandboxError, StoreError)):
+    if isinstance(error, ProgramFailed):
+        return AgentPart(EndedBy.ERROR, reason=str(error))
+    if isinstance(error, (ReplayError, RequirementMissing, SandboxError, StoreError)):
         return AgentPart(EndedBy.ERROR, Outcome.INFRA_ERROR, str(error))
     return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, f"the agent raised {describe(error)}")
 

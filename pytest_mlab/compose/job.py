@@ -108,6 +108,11 @@ class Job:
         return self.scratch / self.trial.name
 
     @property
+    def socket(self) -> Path:
+        """Where the endpoint of a trial listens whose agent is a program."""
+        return self.scratch / f"{self.trial.name}.socket"
+
+    @property
     def label(self) -> str:
         """What the trial's sandboxes are called, unique on the machine."""
         return f"mlab-{self.run.plan.run_id}-{self.trial.name}"

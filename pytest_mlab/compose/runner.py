@@ -121,6 +121,7 @@ class TrialRunner:
             return self._give_up(job, str(error), started)
         finally:
             remove_workspace(job.workspace)
+            job.socket.unlink(missing_ok=True)  # of a process that was killed
         result = job.dir.result()
         if result is None:
             said_last = last_words(job.dir.path / FINISH_LOG)

@@ -237,6 +237,29 @@ class Environment(Protocol):
         """
         ...
 
+    def run_program(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        patience: float = 10.0,
+    ) -> Execution:
+        """Run a program in the sandbox, in the workspace, until it ends; for agents with ``needs_endpoint``.
+
+        Its environment leads OpenAI's and Anthropic's clients to the trial's model, and each of its model calls is a
+        step. Without a model the whole run is one step. Words of ``argv`` that are keys of the agent's
+        ``program_files`` become the places where those are seen; ``output`` of the result is the end of what it
+        printed. Once the budget is used up it is refused further calls and killed after ``patience`` seconds, and
+        BudgetExhausted is raised.
+        Raises TrialOver, ProviderError, SandboxError, and RequirementMissing when there is no such program inside.
+        """
+        ...
+
+    def put_file(self, name: str, content: bytes) -> str:
+        """Write a file for programs into the sandbox, outside the workspace; its path inside. Raises SandboxError."""
+        ...
+
     def script(self, name: Literal["baseline", "reference"]) -> Sequence[Action]:
         """A task's own list of actions: for the control agents only."""
         ...
@@ -251,7 +274,16 @@ class Agent(Protocol):
     """What is under test. A class with ``needs_model`` and a constructor without arguments.
 
     It may have ``requirements``, a tuple of packages as pip takes them: where one is absent, its trials are skipped
-    with the command that installs it; and ``interactive = True``, when it talks to who sits at the terminal.
+    with the command that installs it; ``interactive = True``, when it talks to who sits at the terminal; and, where
+    it runs a program of its own in the sandbox:
+
+    ``needs_endpoint = True``
+        the trial's model is offered to that program over HTTP;
+    ``model_optional = True``
+        without a model it works as well, then with ``needs_model`` taken for False;
+    ``program_files(self, rootdir: Path) -> Mapping[str, Path]``
+        files and folders of the host that the sandbox shows read-only, by the words that programs' arguments have for
+        them. The agent's digest covers them. Raises ConfigError.
     """
 
     needs_model: bool

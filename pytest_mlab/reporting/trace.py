@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from pytest_mlab.store.events import (
     Event,
     ModelCall,
     Note,
+    ProgramEnded,
     StepDone,
     TrialFinished,
     TrialStarted,
@@ -24,6 +26,7 @@ from pytest_mlab.store.events import (
 
 WIDTH = 80
 HEAD_LINES = 6
+PROGRAM_LINES = 20
 ARGUMENT = 200
 _IN = "    "
 
@@ -57,6 +60,8 @@ def result_lines(result: TrialResult | None) -> Iterator[str]:
     if ledger.model_calls:
         used += [f"{text.plural(ledger.model_calls, 'model call')}", f"{text.count(ledger.usage.total)} tokens"]
         used.append(f"${text.dollars(ledger.known_cost)}")
+    if ledger.waited >= 1:
+        used.append(f"{text.seconds(ledger.waited)} of waiting for providers")
     used.append(f"evaluation {text.seconds(result.evaluation_seconds)}")
     yield from _wrap(f"used {', '.join(used)}; data {result.data or '?'}, sandbox {result.sandbox or '?'}")
 
@@ -78,6 +83,8 @@ def event_lines(event: Event) -> Iterator[str]:
         )
         if event.tampered:
             yield from _wrap(f"read-only files changed: {', '.join(event.tampered)}", _IN)
+    elif isinstance(event, ProgramEnded):
+        yield from _program(event)
     elif isinstance(event, Note):
         yield from _wrap(f"note {event.kind}: {_short(json.dumps(event.data, ensure_ascii=False), ARGUMENT)}", "  ")
     elif isinstance(event, TrialStarted):
@@ -140,12 +147,23 @@ def _step(event: StepDone, head: int | None, argument: int | None) -> Iterator[s
         yield from _wrap(f"whole output ({text.count(event.output_bytes)} bytes): {event.output_file}", _IN)
 
 
+def _program(event: ProgramEnded) -> Iterator[str]:
+    """How a program ended, and the end of what it printed."""
+    ended = f"exit status {event.exit_status}" if event.exit_status is not None else f"killed for {event.killed_for}"
+    yield from _wrap(f"program ended: {shlex.join(event.argv)}, {text.seconds(event.seconds)}, {ended}")
+    yield from _block("\n".join(event.output.rstrip("\n").split("\n")[-PROGRAM_LINES:]), PROGRAM_LINES)
+    if event.output_file:
+        yield from _wrap(f"whole output ({text.count(event.output_bytes)} bytes): {event.output_file}", _IN)
+
+
 def _model_call(event: ModelCall) -> Iterator[str]:
     facts = [f"model call: {event.role}, {event.model}", f"{text.count(event.usage.total)} tokens"]
     facts += [f"${text.dollars(event.cost)}", text.seconds(event.seconds)]
+    waited = f"{text.seconds(event.waited)} of waiting"
     if event.retries:
-        retries = f"{event.retries} {'retry' if event.retries == 1 else 'retries'}"
-        facts.append(f"{retries} ({text.seconds(event.waited)} of waiting)")
+        facts.append(f"{event.retries} {'retry' if event.retries == 1 else 'retries'} ({waited})")
+    elif event.waited:
+        facts.append(waited)
     if event.error:
         facts.append(f"failed: {event.error}")
     yield from _wrap(", ".join(facts), "  ")

@@ -10,15 +10,25 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from pytest_mlab.core.budget import Budget, Ledger
-from pytest_mlab.core.ports import Action, ActionSpec, Connection, Model, Observation, Step
+from pytest_mlab.core.ports import (
+    Action,
+    ActionSpec,
+    Connection,
+    Execution,
+    Model,
+    ModelReply,
+    Observation,
+    Step,
+)
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import BudgetExhausted, ConfigError, MlabError, TrialOver
 from pytest_mlab.runtime.account import Account
 from pytest_mlab.runtime.actions import DEFINITIONS, SPECS
 from pytest_mlab.runtime.actions.base import Answer, Context, perform
+from pytest_mlab.runtime.program import Call, Programs, Ran, said, shortened_words
 from pytest_mlab.runtime.restoring import bring_back
 from pytest_mlab.runtime.workspace import Workspace
-from pytest_mlab.store.events import Note, StepDone, WorkspaceRestored, WorkspaceRestoring
+from pytest_mlab.store.events import Note, ProgramEnded, StepDone, WorkspaceRestored, WorkspaceRestoring
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.moments import moment
 from pytest_mlab.store.snapshots import Change, Snapshots
@@ -50,6 +60,7 @@ class TrialEnvironment:
         model: Model | None,
         scripts: Callable[[Literal["baseline", "reference"]], Sequence[Action]],
         on_runaway: Callable[[], NoReturn],
+        programs: Programs | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._task = task
@@ -59,6 +70,7 @@ class TrialEnvironment:
         self._model = model
         self._scripts = scripts
         self._on_runaway = on_runaway
+        self._programs = programs or Programs(connection, account, trial_dir)
         self._now = now
         self._trial_dir = trial_dir
         self._log_dir = trial_dir.logs
@@ -146,6 +158,69 @@ class TrialEnvironment:
                 self.submitted = True
                 self._over = TrialOver("the trial is over: the final answer was given")
             return observation
+
+    def run_program(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        patience: float = 10.0,
+    ) -> Execution:
+        """Run a program in the sandbox; see :class:`pytest_mlab.core.ports.Environment`."""
+        with self._lock:
+            self._check()
+        words = self._programs.argv(argv)
+        begin = time.monotonic()
+        if self._programs.has_model:
+            ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
+            self._record_program(words, ran, time.monotonic() - begin)
+        else:
+            with self._lock:
+                index = self._context.step = self._account.charge_step()
+                ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
+                self._record(index, Action("Run Program", {"argv": shortened_words(words)}), _answer(ran), begin)
+        if ran.over is not None:
+            raise ran.over.with_traceback(None)
+        return ran.done
+
+    def put_file(self, name: str, content: bytes) -> str:
+        """Write a file for programs into the sandbox, outside the workspace; its path inside. Raises SandboxError."""
+        return self._programs.put_file(name, content)
+
+    def _model_step(self, about: Mapping[str, Any], call: Call) -> ModelReply:
+        """A program's model call as a step. Raises what the call does, BudgetExhausted and TrialOver."""
+        with self._lock:
+            self._check()
+            begin, action = time.monotonic(), Action("Model Call", about)
+            try:
+                reply = call(self.model)
+            except MlabError as error:
+                self._record(self._next(), action, Answer(f"{type(error).__name__}: {error}", ok=False), begin)
+                if isinstance(error, TrialOver):
+                    self._over = error
+                raise
+            self._record(self._next(), action, Answer(said(reply)), begin)
+            return reply
+
+    def _next(self) -> int:
+        """One step more, charged after a model call: the call itself is refused when no steps are left."""
+        self._context.step = self._account.charge_step()
+        return self._context.step
+
+    def _record_program(self, argv: Sequence[str], ran: Ran, seconds: float) -> None:
+        self._journal.write(
+            ProgramEnded(
+                t=self._now(),
+                argv=shortened_words(argv),
+                exit_status=ran.done.exit_status,
+                killed_for=ran.done.killed_for,
+                output=ran.text,
+                output_file=ran.output_file,
+                output_bytes=ran.done.output_bytes,
+                seconds=seconds,
+            )
+        )
 
     def _check(self) -> None:
         if self._over is None:
@@ -239,6 +314,18 @@ class TrialEnvironment:
     def _note_snapshot(self, change: Change) -> None:
         for text in change.notes:
             self._journal.write(Note(t=self._now(), kind="snapshot", data={"text": text}))
+
+
+def _answer(ran: Ran) -> Answer:
+    done = ran.done
+    return Answer(
+        ran.text or "(nothing was printed)",
+        ok=done.exit_status == 0,
+        exit_status=done.exit_status,
+        output_file=ran.output_file,
+        output_bytes=done.output_bytes,
+        killed_for=done.killed_for,
+    )
 
 
 def limits_text(budget: Budget) -> str:

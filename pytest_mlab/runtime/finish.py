@@ -149,6 +149,8 @@ def conclude(
     if verdict is None:
         raise ValueError(f"{context.id.name}: neither the agent's end nor an evaluation decides the outcome")
     result = replace(result, evaluation_seconds=verdict.seconds)
+    if verdict.word == "no_submission" and part.ended_by is EndedBy.ERROR:
+        return replace(result, outcome=Outcome.AGENT_ERROR, reason=part.reason)
     if verdict.word != "scored":
         outcome, reason = _unscored(verdict, crash, control=context.id.agent == CONTROL_AGENT)
         return replace(result, outcome=outcome, reason=reason)

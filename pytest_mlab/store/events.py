@@ -104,6 +104,20 @@ class WorkspaceRestored(_Event):
     ledger: Ledger
 
 
+class ProgramEnded(_Event):
+    """An agent's program ended. ``output`` is what it printed, long ones cut in the middle; ``output_file`` keeps it
+    whole."""
+
+    type: Literal["program_ended"] = "program_ended"
+    argv: list[str]
+    exit_status: int | None
+    killed_for: str = ""
+    output: str
+    output_file: str = ""
+    output_bytes: int = 0
+    seconds: float
+
+
 class Note(_Event):
     """An agent's own event."""
 
@@ -154,6 +168,7 @@ Event = Annotated[
         StepDone,
         WorkspaceRestoring,
         WorkspaceRestored,
+        ProgramEnded,
         Note,
         AgentEnded,
         Evaluation,

@@ -48,6 +48,7 @@ class _Metered:
         self._connection = connection
         self._owner = owner
         self.python = connection.python
+        self.relay_port = connection.relay_port
 
     def locate(self, target: str) -> str:
         return self._connection.locate(target)
@@ -73,6 +74,9 @@ class _Metered:
 
     def repl(self, code: str, *, timeout: float | None = None, keep: int = 1 << 20) -> Execution:
         return self._connection.repl(code, timeout=timeout, keep=keep)
+
+    def cancel(self) -> None:
+        self._connection.cancel()
 
     def close(self) -> None:
         self._connection.close()

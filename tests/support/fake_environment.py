@@ -11,6 +11,7 @@ from pytest_mlab.core.budget import Budget, Ledger, Usage
 from pytest_mlab.core.ports import (
     Action,
     ActionSpec,
+    Execution,
     Message,
     Model,
     ModelFacts,
@@ -121,6 +122,9 @@ class FakeEnvironment:
     notes: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     done: bool = False
     restored: list[int] = field(default_factory=list)
+    ended: Execution = Execution(0, b"", 0, 0.0)
+    programs: list[tuple[tuple[str, ...], dict[str, str], bytes]] = field(default_factory=list)
+    put: dict[str, bytes] = field(default_factory=dict)
 
     @property
     def actions(self) -> Mapping[str, ActionSpec]:
@@ -165,6 +169,21 @@ class FakeEnvironment:
 
     def script(self, name: Literal["baseline", "reference"]) -> Sequence[Action]:
         return self.scripts[name]
+
+    def run_program(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        patience: float = 10.0,
+    ) -> Execution:
+        self.programs.append((tuple(argv), dict(env or {}), stdin))
+        return self.ended
+
+    def put_file(self, name: str, content: bytes) -> str:
+        self.put[name] = content
+        return f"/home/{name}"
 
     def note(self, kind: str, data: Mapping[str, Any]) -> None:
         self.notes.append((kind, data))

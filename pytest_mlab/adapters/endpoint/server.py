@@ -17,6 +17,8 @@ from typing import Any
 
 from pytest_mlab.adapters.endpoint import chat, messages, responses
 from pytest_mlab.adapters.endpoint.asked import Asked, Refused
+from pytest_mlab.adapters.models.library import litellm
+from pytest_mlab.adapters.models.tools import as_openai_messages, as_openai_tools
 from pytest_mlab.core.ports import Model, ModelReply
 from pytest_mlab.errors import BadRequestError, ContextWindowError, MlabError
 
@@ -35,13 +37,13 @@ _COUNT = "/messages/count_tokens"
 class Endpoint:
     """Listens at ``path`` from the moment it is made; requests wait until :meth:`serve` says who answers them.
 
-    ``models`` are the names that a program is told of. Other users may connect: a container's user is one.
+    ``models`` are the names that a program is told of, the main one first. Other users may connect: a container's user
+    is one.
     """
 
-    def __init__(self, path: Path, models: Sequence[str], count: Callable[[Asked], int]) -> None:
+    def __init__(self, path: Path, models: Sequence[str]) -> None:
         self.path = path
         self.models = tuple(dict.fromkeys(name for name in models if name))
-        self.count = count
         self.answerer: Answerer | None = None
         self._server = _Server(path, self)
 
@@ -57,26 +59,25 @@ class Endpoint:
             self._server.shutdown()
             thread.join()
 
+    def variables(self, port: int) -> dict[str, str]:
+        """The environment in which programs find the endpoint, at ``port`` of their loopback device."""
+        base = f"http://127.0.0.1:{port}"
+        return {
+            "OPENAI_BASE_URL": f"{base}/v1",
+            "OPENAI_API_BASE": f"{base}/v1",
+            "OPENAI_API_KEY": KEY,
+            "ANTHROPIC_BASE_URL": base,
+            "ANTHROPIC_API_KEY": KEY,
+            "ANTHROPIC_AUTH_TOKEN": KEY,
+            "NO_PROXY": "127.0.0.1,localhost",
+            "no_proxy": "127.0.0.1,localhost",
+            "MLAB_MODEL": self.models[0],
+        }
+
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening; a second time does nothing."""
         self._server.server_close()
         self.path.unlink(missing_ok=True)
-
-
-def variables(port: int, model: str) -> dict[str, str]:
-    """The environment in which programs find the endpoint, at ``port`` of their loopback device."""
-    base = f"http://127.0.0.1:{port}"
-    return {
-        "OPENAI_BASE_URL": f"{base}/v1",
-        "OPENAI_API_BASE": f"{base}/v1",
-        "OPENAI_API_KEY": KEY,
-        "ANTHROPIC_BASE_URL": base,
-        "ANTHROPIC_API_KEY": KEY,
-        "ANTHROPIC_AUTH_TOKEN": KEY,
-        "NO_PROXY": "127.0.0.1,localhost",
-        "no_proxy": "127.0.0.1,localhost",
-        "MLAB_MODEL": model,
-    }
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -136,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             asked: Asked = api.read(self._body())
             if name == _COUNT:
-                self._reply(200, {"input_tokens": self.server.endpoint.count(asked)})
+                self._reply(200, {"input_tokens": count(asked)})
                 return
             reply = self._answer(name, asked)
         except Refused as error:
@@ -193,6 +194,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         with contextlib.suppress(socket.timeout):
             self.wfile.write(body)
+
+
+def count(asked: Asked) -> int:
+    """An estimate of the prompt's tokens, without a call of any model."""
+    messages, tools = as_openai_messages(asked.messages), as_openai_tools(asked.tools)
+    return int(litellm().token_counter(model="gpt-4", messages=messages, tools=tools or None))
 
 
 def _model(name: str, anthropic: bool) -> dict[str, Any]:
