@@ -162,9 +162,10 @@ def header(run: Run) -> list[str]:
     tasks = len({trial.task for trial in plan.trials})
     repeats = max((trial.repeat for trial in plan.trials), default=0)
     limits = f"{settings.budget.max_steps} steps, {format_duration(settings.budget.max_seconds)}"
-    from pytest_mlab.reporting.text import about_recording, wrapped
+    from pytest_mlab.reporting.text import about_limits, about_recording, wrapped
 
     why = f"mlab: sandbox {settings.sandbox}, since {run.passed_over}" if run.passed_over else ""
+    bounds = about_limits(settings)
     set_ones = "; ".join(f"{agent.name}: {agent.said}" for agent in plan.agents if agent.said)
     others = "; ".join(f"{name} ({reason})" for name, reason in run.left_out.items())
     return [
@@ -172,6 +173,7 @@ def header(run: Run) -> list[str]:
         f"mlab: {limits} a trial; data {settings.data}; sandbox {settings.sandbox}; run {plan.run_id}",
         *wrapped(f"mlab: settings of {set_ones}" if set_ones else "", 80, rest="  "),
         *wrapped(f"mlab: {about_recording(settings)}" if settings.record or settings.replay else "", 80, rest="  "),
+        *wrapped(f"mlab: {bounds}" if bounds else "", 80, rest="  "),
         *wrapped(why, 80, rest="  "),
         *wrapped(f"mlab: no tasks, and left out: {others}" if others else "", 80, rest="  "),
     ]

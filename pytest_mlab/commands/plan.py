@@ -13,11 +13,13 @@ from typing import Any
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.durations import format_duration
+from pytest_mlab.core.endpoints import limits_of
 from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import PlannedAgent
 from pytest_mlab.options import add_flags, resolve
 from pytest_mlab.planning import Planned, make_plan
-from pytest_mlab.reporting.text import wrapped
+from pytest_mlab.reporting.text import about_limits, about_spending, wrapped
+from pytest_mlab.store.shared import Shared
 
 HELP = "what a run would do: trials, worst-case hours and dollars, and what is missing for it"
 
@@ -80,10 +82,19 @@ def estimate(planned: Planned, workers: int) -> Estimate:
         budget = plan.settings.budget.with_override(planned.tasks[task].budget)
         cost = _cost(planned, model, budget)
         subject = f"{agent} with {model}" if model else agent
-        rows.append(Row(subject, task, n, budget.max_seconds, None if cost is None else n * cost))
-    costs = [row.cost for row in rows if row.cost is not None]
-    total = sum(costs) if len(costs) == len(rows) else None
-    return Estimate(tuple(rows), _makespan(rows, workers), total)
+        seconds = budget.max_seconds + budget.free_wait
+        rows.append(Row(subject, task, n, seconds, None if cost is None else n * cost))
+    return Estimate(tuple(rows), _makespan(rows, workers), _total(rows, workers, plan.settings.run_max_cost))
+
+
+def _total(rows: list[Row], workers: int, limit: float | None) -> float | None:
+    """Dollars of all trials; with a limit for the run no more than that and what the trials of all workers, begun
+    before it was reached, may cost."""
+    costs = [row.cost / row.trials for row in rows for _ in range(row.trials) if row.cost is not None]
+    if len(costs) < sum(row.trials for row in rows):
+        return None
+    running = sum(sorted(costs, reverse=True)[:workers])
+    return math.fsum(costs) if limit is None else min(math.fsum(costs), limit + running)
 
 
 def _cost(planned: Planned, model: str, budget: Budget) -> float | None:
@@ -143,6 +154,10 @@ def text(planned: Planned, facts: Estimate, workers: int, done: int) -> str:
         f"at worst {format_duration(math.ceil(facts.seconds))} with {workers} worker{'' if workers == 1 else 's'}, "
         + ("price unknown: bound the run by --mlab-max-tokens" if facts.cost is None else f"${facts.cost:,.2f}"),
     ]
+    if bounds := about_limits(settings):
+        lines += wrapped(f"limits: {bounds}", 80, rest="  ")
+    if planned.resumed and (spent := about_spending(Shared(planned.path).spending(), settings.run_max_cost)):
+        lines.append(spent)
     lines += [line for agent in plan.agents if agent.said for line in _settings(agent)]
     if planned.passed_over:
         lines += wrapped(f"sandbox {settings.sandbox}, since {planned.passed_over}", 80, rest="  ")
@@ -170,6 +185,11 @@ def as_json(planned: Planned, facts: Estimate, done: int) -> Mapping[str, Any]:
         ],
         "max_seconds": facts.seconds,
         "max_cost_usd": facts.cost,
+        "run_max_cost_usd": settings.run_max_cost,
+        "limits_a_minute": {
+            model.name: dict(zip(("requests", "tokens"), limits_of(model.name, settings), strict=True))
+            for model in settings.models
+        },
         "data": settings.data,
         "sandbox": settings.sandbox,
         "agent_settings": {agent.name: dict(agent.settings) for agent in planned.plan.agents},

@@ -73,6 +73,7 @@ class Efficiency:
     n: int
     steps: int
     seconds: float
+    waited: float
     evaluation_seconds: float
     prompt_tokens: int
     completion_tokens: int
@@ -276,6 +277,7 @@ def _efficiency(results: Sequence[TrialResult]) -> Efficiency:
         n=len(ran),
         steps=sum(ledger.steps for ledger in ledgers),
         seconds=fsum(ledger.seconds for ledger in ledgers),
+        waited=fsum(ledger.waited for ledger in ledgers),
         evaluation_seconds=fsum(r.evaluation_seconds for r in ran),
         prompt_tokens=sum(ledger.usage.prompt_tokens for ledger in ledgers),
         completion_tokens=sum(ledger.usage.completion_tokens for ledger in ledgers),

@@ -58,6 +58,7 @@ def trial_properties(result: TrialResult, trace_path: str) -> list[tuple[str, Bu
         "mlab.ended_by": None if result.ended_by is None else result.ended_by.value,
         "mlab.steps": ledger.steps,
         "mlab.seconds": ledger.seconds,
+        "mlab.waited_seconds": ledger.waited,
         "mlab.evaluation_seconds": result.evaluation_seconds,
         "mlab.model_calls": ledger.model_calls,
         "mlab.prompt_tokens": ledger.usage.prompt_tokens,

@@ -40,6 +40,8 @@ def suite_properties(figures: RunFigures) -> list[tuple[str, str]]:
         ("mlab.repeats", settings.repeats),
         ("mlab.planned", len(plan.trials)),
         ("mlab.missing", len(figures.missing)),
+        ("mlab.spent_usd", figures.spending.dollars if figures.spending.calls else None),
+        ("mlab.run_max_cost_usd", settings.run_max_cost),
         ("mlab.gate", figures.gate.policy.mode),
         ("mlab.gate_passed", figures.gate.passed),
     ]
@@ -50,7 +52,7 @@ def suite_properties(figures: RunFigures) -> list[tuple[str, str]]:
             "success_rate_high": None if subject.interval is None else subject.interval.high,
         } | {name.removeprefix("mlab."): value for name, value in _subject_values(subject).items()}
         found += [(f"mlab.{_key(figures, subject)}.{name}", v) for name, v in values.items() if v is not None]
-    return [(name, str(value)) for name, value in found]
+    return [(name, str(value)) for name, value in found if value is not None]
 
 
 def _key(figures: RunFigures, subject: SubjectSummary) -> str:
@@ -86,6 +88,7 @@ def _task_values(task: TaskSummary) -> dict[str, object]:
         "mlab.successes_within_noise": task.successes_within_noise,
         "mlab.steps": used.steps,
         "mlab.seconds": used.seconds,
+        "mlab.waited_seconds": used.waited,
         "mlab.tokens": used.tokens,
         "mlab.cost_usd": used.cost,
         "mlab.cost_usd_per_success": used.cost_per_success,
@@ -104,6 +107,7 @@ def _subject_values(subject: SubjectSummary) -> dict[str, object]:
         "mlab.mean_improvement": subject.gain,
         "mlab.steps": used.steps,
         "mlab.seconds": used.seconds,
+        "mlab.waited_seconds": used.waited,
         "mlab.tokens": used.tokens,
         "mlab.cost_usd": used.cost,
         "mlab.cost_usd_per_success": used.cost_per_success,

@@ -22,11 +22,14 @@ def markdown(figures: RunFigures) -> str:
         f"{text.plural(len(plan.trials), 'trial')}; {text.conditions(plan.settings)}.",
         "",
     ]
+    if spent := text.about_spending(figures.spending, plan.settings.run_max_cost):
+        lines += [_sentence(spent), ""]
     lines += _gate(figures.gate)
     for subject in figures.subjects:
         lines += ["", *_subject(subject)]
     lines += ["", *_unsuccessful(figures)]
-    lines += ["", *_notes(figures)]
+    if notes := _notes(figures):
+        lines += ["", *notes]
     lines += ["", *_identity(figures)]
     return "\n".join(lines).rstrip() + "\n"
 

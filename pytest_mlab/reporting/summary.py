@@ -7,6 +7,8 @@ Format 1. In every subject and task:
 - ``improvement`` depends on the measured scores;
 - ``efficiency`` holds what the trials used, wall time among it.
 
+``spending`` is what all model calls of all sessions cost, those of attempts that were lost included.
+
 ``null`` is what is unknown or cannot be estimated; fields are added and never change their meaning.
 """
 
@@ -48,6 +50,12 @@ def summary(figures: RunFigures) -> dict[str, Any]:
             "replayed_from": settings.replay or None,
             "replay_mode": settings.replay_mode if settings.replay else None,
             **asdict(settings.budget),
+        },
+        "spending": {
+            "cost_usd": figures.spending.dollars,
+            "calls": figures.spending.calls,
+            "unpriced_calls": figures.spending.unpriced,
+            "run_max_cost_usd": settings.run_max_cost,
         },
         "planned": len(plan.trials),
         "missing": [{"trial": r.id.name, "reason": r.reason} for r in figures.missing],
@@ -137,6 +145,7 @@ def _trial(result: TrialResult) -> dict[str, Any]:
         "efficiency": {
             "steps": ledger.steps,
             "seconds": ledger.seconds,
+            "waited_seconds": ledger.waited,
             "evaluation_seconds": result.evaluation_seconds,
             "prompt_tokens": ledger.usage.prompt_tokens,
             "completion_tokens": ledger.usage.completion_tokens,
@@ -151,6 +160,7 @@ def _efficiency(used: Efficiency) -> dict[str, Any]:
         "trials": used.n,
         "steps": used.steps,
         "seconds": used.seconds,
+        "waited_seconds": used.waited,
         "evaluation_seconds": used.evaluation_seconds,
         "prompt_tokens": used.prompt_tokens,
         "completion_tokens": used.completion_tokens,

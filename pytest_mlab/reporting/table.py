@@ -37,6 +37,8 @@ def table(figures: RunFigures, resume: str = "") -> list[str]:
         lines += ["", f"NOTES on {text.plural(len({r.id for r in noted}), 'trial')}", *_reasons(noted)]
     if figures.missing:
         lines += ["", *_missing(figures, resume)]
+    if spent := text.about_spending(figures.spending, plan.settings.run_max_cost):
+        lines += ["", spent]
     lines += ["", *gate_lines(figures.gate)]
     return lines
 

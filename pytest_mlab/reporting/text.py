@@ -7,9 +7,11 @@ from collections.abc import Iterable
 
 from pytest_mlab.core.aggregate import Efficiency, SubjectSummary
 from pytest_mlab.core.durations import format_duration
+from pytest_mlab.core.endpoints import limits_of
 from pytest_mlab.core.plan import RunSettings
 from pytest_mlab.core.statistics import Interval
 from pytest_mlab.core.trial import Outcome
+from pytest_mlab.store.shared import Spending
 
 NONE = "-"
 UNKNOWN = "?"
@@ -74,6 +76,8 @@ def spent(used: Efficiency) -> str:
         each = "" if used.cost_per_success is None else f" (${dollars(used.cost_per_success)} a success)"
         parts.append(f"{cost}{each}, {count(used.tokens)} tokens in {used.model_calls} model calls")
     parts.append(f"{used.steps} steps, {seconds(used.seconds)} of agent's time")
+    if used.waited >= 1:
+        parts.append(f"{seconds(used.waited)} of waiting for providers")
     return ", ".join(parts)
 
 
@@ -86,7 +90,8 @@ def endings(subject: SubjectSummary) -> str:
 def conditions(settings: RunSettings) -> str:
     """What a run's figures are about: data, sandbox, budget, and what departs from the usual."""
     budget = settings.budget
-    limits = [f"{budget.max_steps} steps", format_duration(budget.max_seconds)]
+    uncounted = " without waits for providers" if budget.exclude_waits else ""
+    limits = [f"{budget.max_steps} steps", format_duration(budget.max_seconds) + uncounted]
     if budget.max_tokens is not None:
         limits.append(f"{count(budget.max_tokens)} tokens")
     if budget.max_cost is not None:
@@ -110,6 +115,26 @@ def about_recording(settings: RunSettings) -> str:
         f"REPLAYED ({settings.replay_mode}) from {settings.replay}: replies, tokens, dollars and times of model calls "
         "are those of the recording"
     )
+
+
+def about_limits(settings: RunSettings) -> str:
+    """What bounds the whole run, such as ``$5 for the run; gpt-4-turbo 60 requests, 30k tokens a minute``; or ''."""
+    parts = [] if settings.run_max_cost is None else [f"${dollars(settings.run_max_cost)} for the run"]
+    for model in settings.models:
+        requests, tokens = limits_of(model.name, settings)
+        limits = [] if requests is None else [plural(requests, "request")]
+        limits += [] if tokens is None else [f"{count(tokens)} tokens"]
+        if limits:
+            parts.append(f"{model.name} {', '.join(limits)} a minute")
+    return "; ".join(parts)
+
+
+def about_spending(spending: Spending, limit: float | None) -> str:
+    """What a run with a limit has spent in all of its sessions, such as ``spent $3.20 of $5.00 for the run``; or ''."""
+    if limit is None:
+        return ""
+    unpriced = f", and {plural(spending.unpriced, 'call')} of unknown price" if spending.unpriced else ""
+    return f"spent ${dollars(spending.dollars)} of ${dollars(limit)} for the run{unpriced}"
 
 
 def who(subject: SubjectSummary) -> str:

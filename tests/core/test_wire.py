@@ -111,6 +111,7 @@ def test_the_properties_of_a_trial() -> None:
         ("mlab.within_noise", False),
         ("mlab.steps", 10),
         ("mlab.seconds", 60.0),
+        ("mlab.waited_seconds", 0.0),
         ("mlab.evaluation_seconds", 0.0),
         ("mlab.model_calls", 1),
         ("mlab.prompt_tokens", 100),

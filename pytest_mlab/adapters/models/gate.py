@@ -10,9 +10,12 @@ from pytest_mlab.errors import ModelError
 
 
 class Turn(Protocol):
-    """One attempt that was let through after ``waited`` seconds; it ends by one of the two calls."""
+    """One attempt that was let through; it ends by one of the two calls."""
 
-    waited: float
+    @property
+    def waited(self) -> float:
+        """Seconds that it waited."""
+        ...
 
     def answered(self, reply: ModelReply) -> None:
         """The provider has answered."""

@@ -53,8 +53,8 @@ class LitellmClient:
             attempt += 1
             try:
                 turn = self.gate.enter(request)
-            except ModelError as error:
-                error.retries, error.waited = attempt - 1, waited + error.waited
+            except ModelError as refused:
+                refused.retries, refused.waited = attempt - 1, waited + refused.waited
                 raise
             waited += turn.waited
             try:
