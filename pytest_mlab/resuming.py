@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_mlab import requirements
+from pytest_mlab.core.endpoints import with_new_limits
 from pytest_mlab.core.model_settings import ModelSettings
-from pytest_mlab.core.plan import Plan
+from pytest_mlab.core.plan import Plan, RunSettings
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import ConfigError, StoreError
 from pytest_mlab.options import NEWEST, MlabOptions
@@ -29,6 +31,7 @@ def resume_plan(options: MlabOptions, rootdir: Path) -> Planned:
             f"run {run.plan.run_id} was started with other settings: {difference}; repeat its options, give none but "
             f"--mlab-resume={run.plan.run_id}, or start a new run"
         )
+    plan = replace(run.plan, settings=_with_limits(run.plan.settings, options))
     tasks = _unchanged_tasks(run.plan)
     _check_agents(run.plan, rootdir)
     done = run.results()
@@ -36,8 +39,28 @@ def resume_plan(options: MlabOptions, rootdir: Path) -> Planned:
     blocked = requirements.blocked(run.plan, tasks, missing)
     open_ones = {trial.name for trial in run.plan.trials if trial not in done}
     return Planned(
-        run.plan, tasks, {name: why for name, why in blocked.items() if name in open_ones}, run.path, resumed=True
+        plan, tasks, {name: why for name, why in blocked.items() if name in open_ones}, run.path, resumed=True
     )
+
+
+def _with_limits(settings: RunSettings, options: MlabOptions) -> RunSettings:
+    """A run's settings with the limits of this session: what bounds the whole run changes no trial of it."""
+    if options.run_max_cost is not None:
+        from pytest_mlab.adapters.models.prices import require_prices
+        from pytest_mlab.adapters.models.settings import FILE
+
+        require_prices(settings.models, options.run_max_cost, str(options.models or FILE))
+    return replace(
+        settings,
+        run_max_cost=options.run_max_cost or settings.run_max_cost,
+        models=with_new_limits(settings.models, options.rpm, options.tpm),
+    )
+
+
+def _comparable(settings: RunSettings) -> RunSettings:
+    """``settings`` without the limits that another session of the run may change."""
+    models = tuple(replace(model, rpm=None, tpm=None) for model in settings.models)
+    return replace(settings, run_max_cost=None, models=models)
 
 
 def _named(name: str, rootdir: Path) -> RunDir:
@@ -73,8 +96,9 @@ def _runs(rootdir: Path) -> Iterator[RunDir]:
 
 def _difference(stored: Plan, asked: Plan) -> str:
     """The first thing in which a stored run differs from what is asked for; '' when it can be resumed."""
-    for name in stored.settings.__dataclass_fields__:
-        was, now = getattr(stored.settings, name), getattr(asked.settings, name)
+    before, after = _comparable(stored.settings), _comparable(asked.settings)
+    for name in before.__dataclass_fields__:
+        was, now = getattr(before, name), getattr(after, name)
         if was != now and name == "models":
             return _other_models(was, now)
         if was != now:
