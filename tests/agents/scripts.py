@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.research_replies import act_reply, react_reply, research_reply
-from tests.support.scripted_server import Entry, Request, Script
+from pytest_mlab.adapters.models.tools import wire_name
+from tests.support.research_replies import act_reply, autogpt_reply, react_reply, research_reply
+from tests.support.scripted_server import Entry, Request, Script, call
 
 MAIN = "gpt-4-turbo"
 FAST = "gpt-4o-mini"
@@ -70,13 +71,20 @@ def in_turn(*main: Entry, fast: Entry = "in short") -> Script:
     return answer
 
 
+def tool_call(action: str, args: Any) -> Entry:
+    """A native call of one tool, by the name that providers take."""
+    return call((wire_name(action), args))
+
+
 CASES: tuple[Case, ...] = (
     Case("baseline"),
     Case("reference"),
     Case("act", act_reply),
+    Case("autogpt", autogpt_reply),
     Case("react", react_reply),
     Case("research", research_reply),
     Case("research-retrieval", research_reply),
+    Case("tools", tool_call),
 )
 
 ELSEWHERE: Mapping[str, str] = {}

@@ -38,3 +38,9 @@ def act_reply(action: str, args: dict[str, Any] | str) -> str:
 def react_reply(action: str, args: dict[str, Any] | str, thought: str = "go") -> str:
     """A well-formed answer to the react agent."""
     return f"Thought: {thought}\n{act_reply(action, args)}"
+
+
+def autogpt_reply(action: str, args: Any, thought: str = "go") -> str:
+    """A well-formed answer to the autogpt agent."""
+    thoughts = {"text": thought, "reasoning": "why not", "plan": "- look\n- act", "criticism": "hasty", "speak": "hm"}
+    return json.dumps({"thoughts": thoughts, "command": {"name": action, "args": args}})
