@@ -90,3 +90,60 @@ def test_a_call_that_is_charged_meanwhile_is_not_lost() -> None:
     account.charge_call(Usage(1), Slow(1.0))
     thread.join()
     assert (account.ledger.model_calls, account.ledger.cost) == (2, 2.0)
+
+
+class TestWaits:
+    def test_count_as_time_unless_the_budget_says_otherwise(self) -> None:
+        clock = Clock()
+        account = Account(Budget(max_seconds=60), clock=clock)
+        clock.now += 30
+        account.charge_call(Usage(), 0.0, 20.0)
+        assert (account.ledger.seconds, account.ledger.waited, account.free_wait) == (30, 20, 0)
+        assert account.remaining_seconds() == 30
+
+    def test_are_left_out_and_recorded(self) -> None:
+        clock = Clock()
+        account = Account(Budget(max_seconds=60, exclude_waits=True), clock=clock)
+        clock.now += 30
+        account.charge_call(Usage(), 0.0, 20.0)
+        assert (account.ledger.seconds, account.ledger.waited, account.free_wait) == (10, 20, 580)
+        assert account.remaining_seconds() == 50
+
+    @pytest.mark.parametrize(("seconds", "free"), [(60, 600), (1800, 1800)])
+    def test_are_left_out_up_to_as_long_again_as_the_trials_time(self, seconds: float, free: float) -> None:
+        clock = Clock()
+        account = Account(Budget(max_seconds=seconds, exclude_waits=True), clock=clock)
+        clock.now += free + 25
+        account.charge_call(Usage(), 0.0, free + 20)
+        assert (account.ledger.seconds, account.ledger.waited, account.free_wait) == (25, free + 20, 0)
+
+    def test_at_the_same_time_in_two_threads_are_counted_once(self) -> None:
+        clock = Clock()
+        account = Account(Budget(max_seconds=60, exclude_waits=True), clock=clock)
+        clock.now += 30
+        account.charge_call(Usage(), 0.0, 20.0)  # from 10 to 30
+        clock.now += 5
+        account.charge_call(Usage(), 0.0, 0.0)
+        account.charge_call(Usage(), 0.0, 15.0)  # from 20 to 35
+        clock.now += 5
+        account.charge_call(Usage(), 0.0, 2.0)  # from 38 to 40
+        assert (account.ledger.waited, account.ledger.seconds) == (27, 13)
+
+    def test_move_the_hard_end_while_a_call_is_under_way_and_by_what_they_lasted(self) -> None:
+        clock = Clock()
+        account = Account(Budget(max_seconds=60, exclude_waits=True), clock=clock)
+        seen: list[float] = []
+        account.on_move = lambda: seen.append(account.hard_seconds)
+        with account.calling():
+            clock.now += 30
+        account.charge_call(Usage(), 0.0, 20.0)
+        with account.calling(), account.calling():
+            pass
+        assert seen[0] == 660
+        assert seen[2:] == [630, 630, 630, 50]
+
+    def test_do_not_move_it_when_they_count(self) -> None:
+        account = Account(Budget(max_seconds=60), clock=Clock())
+        account.on_move = lambda: pytest.fail("nothing moves")
+        with account.calling():
+            assert account.hard_seconds == 60
