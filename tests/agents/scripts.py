@@ -6,6 +6,7 @@ An agent that asks for one action a reply needs ``speak`` only. One with a dialo
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from pytest_mlab.adapters.models.tools import wire_name
 from tests.support.research_replies import act_reply, autogpt_reply, react_reply, research_reply
 from tests.support.scripted_server import Entry, Request, Script, call
+from tests.support.toy_suite import TRAIN
 
 MAIN = "gpt-4-turbo"
 FAST = "gpt-4o-mini"
@@ -31,7 +33,8 @@ class Case:
     """One agent. ``speak`` words an action as the agent's model would, None when it calls no model; ``script`` makes
     the whole script from the actions instead (the last one is repeated for ever); ``garbage`` is a reply that the
     agent cannot use; ``settings`` are as in --mlab-agent-arg; ``needs`` names a module of an optional extra; ``ref``
-    is what --mlab-agent takes where that is not the name."""
+    is what --mlab-agent takes where that is not the name; ``submits``: with its last step, come what may;
+    ``refused`` is which call of the main model must be survived when the prompt does not fit."""
 
     name: str
     speak: Callable[[str, Any], Entry] | None = None
@@ -40,6 +43,8 @@ class Case:
     settings: tuple[str, ...] = ()
     needs: str = ""
     ref: str = ""
+    submits: bool = False
+    refused: int = 3
 
     @property
     def calls_model(self) -> bool:
@@ -76,6 +81,12 @@ def tool_call(action: str, args: Any) -> Entry:
     return call((wire_name(action), args))
 
 
+def tree_script(acts: Sequence[Act]) -> Script:
+    """The tree agent's model proposes what is there; the agent itself knows when to submit."""
+    review = {"is_bug": False, "summary": "ran", "metric": 0.5, "lower_is_better": False}
+    return in_turn(f"Plan: as it is\nFile: train.py\n```python\n{TRAIN}```\n", fast=json.dumps(review))
+
+
 CASES: tuple[Case, ...] = (
     Case("baseline"),
     Case("reference"),
@@ -84,6 +95,7 @@ CASES: tuple[Case, ...] = (
     Case("react", react_reply),
     Case("research", research_reply),
     Case("research-retrieval", research_reply),
+    Case("tree", script=tree_script, submits=True, refused=1),
     Case("tools", tool_call),
 )
 

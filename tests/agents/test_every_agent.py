@@ -142,7 +142,7 @@ def test_works_and_submits(arena: Arena, case: Case, task: str) -> None:
 @pytest.mark.parametrize("case", cases(model=True))
 def test_the_budget_is_held_to_the_step_and_the_workspace_scored(arena: Arena, case: Case) -> None:
     played = arena.play(case, "long", case.doing(RUN, LIST))
-    assert played.result.ended_by is EndedBy.STEPS, played.result.reason
+    assert played.result.ended_by is (EndedBy.SUBMITTED if case.submits else EndedBy.STEPS), played.result.reason
     assert len(played.steps) == STEPS
     assert (played.result.outcome, played.result.score) == (Outcome.BELOW_THRESHOLD, 0.4)
 
@@ -163,7 +163,7 @@ def test_a_prompt_that_does_not_fit_once_is_survived(arena: Arena, case: Case) -
     def answer(request: script.Request) -> Entry:
         nonlocal asked
         asked += request.model == MAIN
-        if request.model == MAIN and asked == 3:
+        if request.model == MAIN and asked == case.refused:
             return script.context_length()
         assert callable(normal)
         return normal(request)
