@@ -54,12 +54,10 @@ class Served:
         return call(self.make_model(self.account))
 
     def run(self, code: str) -> Any:
-        """Run Python code inside with the endpoint's variables; what it printed as JSON."""
-        done = self.connection.execute(
-            [self.connection.python, "-c", code],
-            env=self.endpoint.variables(self.connection.relay_port),
-            timeout=120,
-        )
+        """Run Python code inside with the endpoint's variables; what it printed last, as JSON. One process runs all of
+        it, so that client packages, which take seconds, are imported once."""
+        variables = self.endpoint.variables(self.connection.relay_port)
+        done = self.connection.repl(f"import os\nos.environ.update({variables!r})\n{code}", timeout=120)
         assert done.exit_status == 0, done.output.decode()
         return json.loads(done.output.splitlines()[-1])
 
