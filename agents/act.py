@@ -23,7 +23,7 @@ from .research_parsing import ACTION, INPUT, STOP
 class ActSettings(BaseModel, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
-    temperature: float = Field(default=0.5, ge=0, description="of the model")
+    temperature: float | None = Field(default=0.5, ge=0, description="of the model; null: the provider's default")
     re_asks: int = Field(default=5, ge=0, description="how often an answer that cannot be used is asked for again")
     observation_chars: int = Field(
         default=8_000, ge=100, description="characters of an observation above which its middle is left out"

@@ -36,7 +36,7 @@ class Asking:
         fields: Sequence[str],
         *,
         re_asks: int,
-        temperature: float,
+        temperature: float | None,
         heard: Callable[[str, ModelReply], None] = lambda prompt, reply: None,
     ) -> None:
         self.env = env

@@ -27,7 +27,7 @@ class AutogptSettings(BaseModel, frozen=True, extra="forbid"):
     goals: tuple[str, ...] = Field(default=(), description="goals in place of the usual four, as a JSON list")
     shown_steps: int = Field(default=5, ge=0, description="last steps that stand in the prompt word for word")
     re_asks: int = Field(default=3, ge=0, description="how often an answer that cannot be used is asked for again")
-    temperature: float = Field(default=0.0, ge=0, description="of the main model")
+    temperature: float | None = Field(default=0.0, ge=0, description="of the main model; null: the provider's default")
     observation_chars: int = Field(
         default=8_000, ge=100, description="characters of a result above which its middle is left out"
     )

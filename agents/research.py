@@ -41,8 +41,8 @@ class ResearchSettings(BaseModel, frozen=True, extra="forbid"):
         default=5_000, ge=100, description="characters of an observation above which the fast model summarises it"
     )
     block: int = Field(default=10_000, ge=100, description="characters that the fast model summarises at once")
-    temperature: float = Field(default=0.5, ge=0, description="of the main model")
-    fast_temperature: float = Field(default=0.01, ge=0, description="of the fast model")
+    temperature: float | None = Field(default=0.5, ge=0, description="of the main model; null: the provider's default")
+    fast_temperature: float | None = Field(default=0.01, ge=0, description="of the fast model; null: likewise")
     add_actions: tuple[str, ...] = Field(default=(), description="actions to show that are hidden otherwise")
     remove_actions: tuple[str, ...] = Field(default=(), description="actions not to show")
 

@@ -1,22 +1,52 @@
-"""The agent in docs/agents.md loads and works as it stands there."""
+"""docs/agents.md: its agent works as it stands there, and its table names every agent."""
 
 from __future__ import annotations
 
 import re
-import textwrap
 from pathlib import Path
 
-from pytest_mlab.adapters.agent_loader import load_agent
-from tests.support.fake_environment import FakeEnvironment, FakeModel
+import pytest
 
-DOCS = Path(__file__).parents[2] / "docs" / "agents.md"
+from pytest_mlab.adapters.agent_loader import builtin_agents, load_agent
+from pytest_mlab.compose import TrialRunner
+from pytest_mlab.core.trial import EndedBy, Outcome
+from tests.support.scripted_server import ScriptedServer
+from tests.support.toy_run import make_run
+from tests.support.toy_suite import BETTER_TRAIN, write_toy_suite
+
+PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
+[EXAMPLE] = re.findall(r"(?ms)^```python\n(.*?)^```", PAGE)
 
 
-def test_the_example(tmp_path: Path) -> None:
-    block = re.search(r"(?ms)^    from pytest_mlab import .*?return\n", DOCS.read_text(encoding="utf-8"))
-    assert block
-    (tmp_path / "greedy.py").write_text(textwrap.dedent(block.group()), encoding="utf-8")
-    agent = load_agent(str(tmp_path / "greedy.py"), tmp_path)
-    env = FakeEnvironment(FakeModel(["print('better')"]))
-    agent().run(env)
-    assert [action.name for action in env.executed] == ["Write File", "Execute Script", "Final Answer"]
+def test_the_example_is_short() -> None:
+    assert len(EXAMPLE.strip().splitlines()) <= 30
+
+
+@pytest.mark.parametrize(
+    ("replies", "args", "steps", "outcome"),
+    [
+        (["raise SystemExit('not yet')", BETTER_TRAIN], [], 5, Outcome.SUCCESS),
+        (["raise SystemExit('not yet')", BETTER_TRAIN], ["tries=1"], 3, Outcome.NO_SUBMISSION),
+    ],
+    ids=["defaults", "tries=1"],
+)
+def test_the_example_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replies: list[str], args: list[str], steps: int, outcome: Outcome
+) -> None:
+    write_toy_suite(tmp_path)
+    (tmp_path / "greedy.py").write_text(EXAMPLE, encoding="utf-8")
+    with ScriptedServer(replies) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0123456789")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        run = make_run(tmp_path, [str(tmp_path / "greedy.py")], model="gpt-4-turbo", args=args)
+        with TrialRunner(run.path) as runner:
+            result = runner.run(run.plan.trials[0])
+        assert (result.outcome, result.ended_by) == (outcome, EndedBy.SUBMITTED), result.reason
+        assert result.ledger.steps == steps
+        assert all("What train.py gave:" in request.prompt for request in server.requests)
+
+
+def test_the_table_names_every_agent_and_whether_it_calls_a_model() -> None:
+    rows = dict(re.findall(r"(?m)^\| `([\w-]+)` \| (yes|no) \|", PAGE))
+    root = Path("/nowhere")
+    assert rows == {name: "yes" if load_agent(name, root).needs_model else "no" for name in builtin_agents()}
