@@ -89,10 +89,12 @@ class ProgramFailed(MlabError):
 
 
 class ModelError(MlabError):
-    """A model call failed, after ``retries`` repetitions and ``waited`` seconds of waiting."""
+    """A model call failed, after ``retries`` repetitions and ``waited`` seconds of waiting. ``seconds`` is how long it
+    took where a clock does not tell: it was replayed."""
 
     retries: int = 0
     waited: float = 0.0
+    seconds: float | None = None
 
 
 class ProviderError(ModelError):

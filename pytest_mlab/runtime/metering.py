@@ -85,7 +85,8 @@ class MeteredModel:
             with self.account.calling():
                 reply = self.client.complete(request)
         except ModelError as error:
-            self._record_failure(role, request, error, time.monotonic() - begin)
+            took = time.monotonic() - begin if error.seconds is None else error.seconds
+            self._record_failure(role, request, error, took)
             self._check(role)  # cut short by the end of the trial's time: that, and no provider's failure
             raise
         self._record(role, request, reply)

@@ -39,7 +39,7 @@ files below /tmp, addresses in memory, process numbers, and the sizes in the env
 SCREEN = 24
 """Lines of a difference at most."""
 
-_WIDTH = 110
+_WIDTH = 74
 _CONTEXT = 2
 
 

@@ -164,6 +164,7 @@ class RecordingFile:
             {
                 "calls": [self._called(call, lines) for call in reply.tool_calls],
                 "finish_reason": reply.finish_reason,
+                "remark": reply.remark,
                 "usage": {name: n for name, n in asdict(reply.usage).items() if n},
                 "cost": reply.cost,
                 "seconds": round(reply.seconds, 3),
@@ -357,6 +358,7 @@ class _Reader:
             retries=found.get("retries", 0),
             waited=found.get("waited", 0.0),
             finish_reason=found.get("finish_reason", ""),
+            remark=found.get("remark", ""),
             tool_calls=self._called(found),
         )
 

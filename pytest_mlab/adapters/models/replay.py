@@ -68,7 +68,7 @@ class ReplayClient:
             call = self._take(request)
             self._pass_time(call.seconds)
         if isinstance(call.outcome, RecordedError):
-            raise _as_error(call.outcome)
+            raise _as_error(call.outcome, call.seconds)
         return self._here(call.outcome)
 
     def facts(self, model: str) -> ModelFacts:
@@ -134,8 +134,8 @@ class ReplayClient:
         return replace(reply, text=reply.text.replace(WORKSPACE, self._workspace), tool_calls=calls)
 
 
-def _as_error(recorded: RecordedError) -> ModelError:
+def _as_error(recorded: RecordedError, seconds: float) -> ModelError:
     kind = getattr(errors, recorded.type, ModelError)
     error: ModelError = (kind if issubclass(kind, ModelError) else ModelError)(recorded.message)
-    error.retries, error.waited = recorded.retries, recorded.waited
+    error.retries, error.waited, error.seconds = recorded.retries, recorded.waited, seconds
     return error
