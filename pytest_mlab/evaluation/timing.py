@@ -1,8 +1,9 @@
 """Run a submission's code in a process of its own: for its answers, or to time it against the starter's.
 
 Every such process is one of :mod:`pytest_mlab.evaluation.worker`. To compare speeds there is one for each of the two; a
-round sends both the same fresh inputs, one after the other; the clock is this process's and covers the way there, the
-work and the way back. Nothing that the submission prints, writes or does to its own clock is ever looked at.
+round sends both the same fresh inputs, one after the other; the clock is this process's and the kernel's
+(:mod:`pytest_mlab.evaluation.clock`) and covers the way there, the work and the way back. Nothing that the submission
+prints, writes or does to its own clock is ever looked at.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_mlab.evaluation.clock import ONE_THREAD, read_clock, seconds_between
 from pytest_mlab.evaluation.leftovers import watching
 from pytest_mlab.evaluation.verdict import InvalidSubmission
 
@@ -42,10 +44,13 @@ class Worker:
         load(folder: Path) -> object                  # import what is to be timed
         call(loaded, settings: dict, arrays: list) -> array     # one piece of work
 
-    Raises WorkerError when loading fails or takes more than ``START_TIMEOUT`` seconds. Use as a context manager.
+    ``environ`` is added to this process's variables. Raises WorkerError when loading fails or takes more than
+    ``START_TIMEOUT`` seconds. Use as a context manager.
     """
 
-    def __init__(self, driver: Path, folder: Path, *, max_output_mb: int = 256) -> None:
+    def __init__(
+        self, driver: Path, folder: Path, *, max_output_mb: int = 256, environ: Mapping[str, str] | None = None
+    ) -> None:
         self._max_output = max_output_mb * 1_000_000
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         program = Path(__file__).with_name("worker.py")
@@ -55,6 +60,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=folder,
+            env={**os.environ, **(environ or {})},
             start_new_session=True,
         )
         assert self._process.stdin is not None
@@ -80,7 +86,7 @@ class Worker:
         self.close()
 
     def call(self, settings: Mapping[str, Any], arrays: Arrays, *, timeout: float) -> tuple[Any, float]:
-        """One piece of work: its output array and the seconds it took, seen from here. Raises WorkerError."""
+        """One piece of work: its output array and the seconds it took on one core. Raises WorkerError."""
         import numpy as np
 
         request = io.BytesIO()
@@ -89,9 +95,9 @@ class Worker:
         for array in arrays:
             np.save(request, array, allow_pickle=False)
         payload = request.getvalue()
-        started = time.perf_counter()
+        started = read_clock(self.pid)
         reply = self._exchange(payload, timeout)
-        seconds = time.perf_counter() - started
+        seconds = seconds_between(started, read_clock(self.pid))
         try:
             return np.load(io.BytesIO(reply), allow_pickle=False), seconds
         except (ValueError, EOFError, OSError) as error:
@@ -221,16 +227,20 @@ def compare_speed(
     times: tuple[list[float], list[float]] = ([], [])
     with (
         watching() as leftovers,
-        Worker(driver, starter) as first,
-        _open_submission(driver, submission) as second,
+        Worker(driver, starter, environ=ONE_THREAD) as first,
+        _open_submission(driver, submission, ONE_THREAD) as second,
     ):
         leftovers.known |= {first.pid, second.pid}
         for number, work in enumerate([*checks, *rounds]):
+            # Each comes first in every other round: who comes second finds the processor warmed up.
+            if submission_first := number % 2 == 1:
+                found, seconds = _ask(second, work, timeout)
             with second.paused():
                 if leftovers.find():
                     raise InvalidSubmission("the submitted code leaves processes running between calls")
                 expected, starter_seconds = first.call(work.settings, work.arrays, timeout=timeout)
-            found, seconds = _ask(second, work, timeout)
+            if not submission_first:
+                found, seconds = _ask(second, work, timeout)
             if difference := same(expected, found):
                 raise InvalidSubmission(f"wrong output with {_words(work)}: {difference}")
             if number >= len(checks):
@@ -257,9 +267,9 @@ def _ask(worker: Worker, work: Round, timeout: float) -> tuple[Any, float]:
         raise InvalidSubmission(f"the submitted code {error} (with {_words(work)})") from None
 
 
-def _open_submission(driver: Path, folder: Path) -> Worker:
+def _open_submission(driver: Path, folder: Path, environ: Mapping[str, str] | None = None) -> Worker:
     try:
-        return Worker(driver, folder)
+        return Worker(driver, folder, environ=environ)
     except WorkerError as error:
         raise InvalidSubmission(f"the submitted code cannot be loaded: it {error}") from None
 

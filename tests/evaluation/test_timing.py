@@ -76,6 +76,18 @@ def test_faster_code_has_a_small_ratio(compare: Compare) -> None:
     assert comparison.ratio < 0.5
 
 
+def test_each_comes_first_in_every_other_round(compare: Compare, tmp_path: Path) -> None:
+    log = 'with open("../order", "a") as file:\n        file.write("{}")\n    return x'
+    compare(FAST.replace("return x", log.format("b")), starter=FAST.replace("return x", log.format("a")), rounds=4)
+    assert (tmp_path / "order").read_text() == "abbaabbaab"
+
+
+def test_both_are_told_to_use_one_thread(compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    code = "import os\ndef work(x, times=1):\n    assert os.environ['OMP_NUM_THREADS'] == '1'\n    return x * times\n"
+    assert len(compare(code, starter=code).ratios) == 3
+
+
 @pytest.mark.parametrize(
     "trick",
     [
@@ -115,7 +127,7 @@ def test_results_kept_by_input_do_not_help(compare: Compare) -> None:
         ("1 / 0", "the submitted code raised ZeroDivisionError: division by zero (code_to_time.py:3)"),
         ("raise SystemExit(0)", "the submitted code raised SystemExit: 0"),
         ("raise ValueError('a\\nb\\u2013' * 5000)", "the submitted code raised ValueError: a b\\u2013a b\\u2013"),
-        ("while True: pass", "the submitted code gave no answer within 1 s"),
+        ("while True: pass", "the submitted code gave no answer within 4 s"),
         ("return x + 1", "wrong output with times 0, input of shape (4,): ["),
         ("return x[:2]", "wrong output with times 0"),
         ("return None", "raised ValueError: Object arrays cannot be saved"),
@@ -134,7 +146,7 @@ def test_results_kept_by_input_do_not_help(compare: Compare) -> None:
 def test_what_code_does_wrong_is_told(compare: Compare, body: str, reason: str) -> None:
     code = f"def work(x, times=1):\n    # fails\n    {body}\n    return x * times\n"
     with pytest.raises(InvalidSubmission) as caught:
-        compare(code, timeout=1.0)
+        compare(code, timeout=4.0 if body == "while True: pass" else 60.0)
     assert reason in str(caught.value)
     assert len(str(caught.value)) < 600
 
@@ -180,8 +192,8 @@ def state_of(pid: int) -> str:
 
 
 def reaches(pid: int, states: set[str]) -> bool:
-    """True as soon as the process is in one of ``states``; False after ten seconds."""
-    deadline = time.monotonic() + 10
+    """True as soon as the process is in one of ``states``; False after a minute."""
+    deadline = time.monotonic() + 60
     while state_of(pid) not in states:
         if time.monotonic() > deadline:
             return False
@@ -211,7 +223,7 @@ def test_the_submission_is_stopped_while_the_starter_runs(compare: Compare) -> N
     import os, time
     def work(x, times=1):
         pid = open("../submission/pid").read()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 50
         while open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] != "T":
             assert time.monotonic() < deadline, "the submission runs"
             os.sched_yield()

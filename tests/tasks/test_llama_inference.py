@@ -19,6 +19,7 @@ from tests.tasks.conftest import load
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
+torch.set_num_threads(1)  # as in the evaluator's sandbox: this process compares tokens, and others have work to do
 
 FOLDER = load("llama-inference").folder
 STARTER = (FOLDER / "env" / "inference.py").read_text()
@@ -87,7 +88,7 @@ def test_every_layer_counts(model: Any) -> None:
 def test_the_unchanged_starter_scores_about_one(submit: Submit) -> None:
     found = submit(STARTER)
     assert found["verdict"] == "scored", found["reason"]
-    assert 0.1 < found["score"] < 10  # two processes that do the same, on a machine that does other things as well
+    assert 0.5 < found["score"] < 2  # 0.9 to 1.1 on a machine with eight other busy processes
 
 
 def test_the_reference_is_faster(submit: Submit) -> None:
@@ -108,7 +109,7 @@ def test_16_bit_weights_stay_legal(submit: Submit) -> None:
 
 def test_fault_mended_a_time_in_a_file_or_a_stopped_clock_plays_no_part(submit: Submit) -> None:
     tricks = "import time\ntime.perf_counter = time.time = time.monotonic = lambda: 0.0\nprint('0.0001 s')\n"
-    assert submit(tricks + STARTER)["score"] > 0.1  # believed, it would be 0 or far below
+    assert submit(tricks + STARTER)["score"] > 0.5  # believed, it would be 0 or far below
 
 
 NEXT = "scores = model.logits(tokens)[:, -1]"

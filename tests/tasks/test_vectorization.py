@@ -43,7 +43,7 @@ def submit(tmp_path: Path, prepared: Callable[[str], Prepared]) -> Submit:
 def test_the_unchanged_starter_scores_about_one(submit: Submit) -> None:
     found = submit(STARTER)
     assert found["verdict"] == "scored"
-    assert 0.2 < found["score"] < 5
+    assert 0.5 < found["score"] < 2
 
 
 def test_the_reference_is_much_faster(submit: Submit) -> None:
@@ -121,7 +121,7 @@ def test_a_link_or_a_directory_is_invalid(submit: Submit, tmp_path: Path) -> Non
 def test_a_time_in_a_file_plays_no_part(submit: Submit, tmp_path: Path) -> None:
     (tmp_path / "workspace" / "submission.csv").write_text("0.0001\n")
     tricks = "import time\ntime.perf_counter = time.time = time.monotonic = lambda: 0.0\n"
-    assert submit(tricks + STARTER)["score"] > 0.2
+    assert submit(tricks + STARTER)["score"] > 0.5
 
 
 def test_every_round_is_new_and_half_of_them_unforeseen() -> None:
