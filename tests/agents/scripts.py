@@ -99,5 +99,7 @@ CASES: tuple[Case, ...] = (
     Case("tools", tool_call),
 )
 
-ELSEWHERE: Mapping[str, str] = {}
-"""Agents that no script can drive, and the test that does."""
+ELSEWHERE: Mapping[str, str] = {
+    "command": "tests/agents/test_command_trial.py",
+}
+"""Agents that no script can drive, or that are programs and do other steps, and the test that has them."""
