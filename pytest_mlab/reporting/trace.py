@@ -44,7 +44,12 @@ def result_lines(result: TrialResult | None) -> Iterator[str]:
     if result is None:
         yield "no result yet: the trial is running, or it was interrupted"
         return
-    yield from _wrap(f"{result.outcome.value}: {result.reason}")
+    head, *more = f"{result.outcome.value}: {result.reason}".split("\n")
+    yield from _wrap(head)
+    for line in more:  # a diff
+        yield from text.wrapped(text.printable(line.strip()), WIDTH, _IN)
+    for note in result.notes:
+        yield from _wrap(f"note: {note}")
     facts = [
         ("score", _number(result.score)),
         ("baseline", _number(result.baseline)),
@@ -79,7 +84,7 @@ def event_lines(event: Event) -> Iterator[str]:
     elif isinstance(event, AgentEnded):
         decided = "" if event.outcome is None else f", {event.outcome.value}"
         yield from _wrap(
-            f"agent ended: {event.ended_by.value}{decided}" + (f": {event.reason}" if event.reason else "")
+            f"agent ended: {event.ended_by.value}{decided}" + (f": {_head(event.reason)}" if event.reason else "")
         )
         if event.tampered:
             yield from _wrap(f"read-only files changed: {', '.join(event.tampered)}", _IN)
@@ -92,7 +97,7 @@ def event_lines(event: Event) -> Iterator[str]:
             f"started in sandbox {event.sandbox}, data {event.data}, on {event.machine or 'an unnamed machine'}"
         )
     elif isinstance(event, TrialFinished):
-        yield from _wrap(f"finished: {event.outcome.value}: {event.reason}")
+        yield from _wrap(f"finished: {event.outcome.value}: {_head(event.reason)}")
 
 
 def step_lines(events: Iterable[Event], index: int, store: ContentStore) -> Iterator[str]:
@@ -216,6 +221,10 @@ def _short(found: str, limit: int) -> str:
 
 def _number(value: float | None) -> str | None:
     return None if value is None else f"{value:.6g}"
+
+
+def _head(reason: str) -> str:
+    return reason.partition("\n")[0]
 
 
 def _wrap(found: str, indent: str = "") -> list[str]:
