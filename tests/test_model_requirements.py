@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mlab.core.values import PerModel
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.options import MlabOptions
 from pytest_mlab.requirements import missing_key, resolve_models
@@ -55,3 +56,22 @@ def test_the_key_of_a_model_is_where_the_user_says(tmp_path: Path, monkeypatch: 
     assert missing_key(model) == "the model mine needs MINE_API_KEY; mend: export MINE_API_KEY=<your key>"
     monkeypatch.setenv("MINE_API_KEY", "sk-x")
     assert missing_key(model) == ""
+
+
+def test_a_limit_for_the_whole_run_needs_prices_too() -> None:
+    with pytest.raises(ConfigError, match=r"a limit of \$5 cannot be kept: the price of openai/my-model is unknown"):
+        resolve_models(MlabOptions(model=("gpt-4-turbo", "openai/my-model"), run_max_cost=5.0), HERE)
+
+
+def test_limits_a_minute_come_from_the_file_and_from_options(tmp_path: Path) -> None:
+    (tmp_path / "mlab-models.toml").write_text('[models.mine]\nmodel = "openai/my-model"\nrpm = 30\n', encoding="utf-8")
+    options = MlabOptions(model=("mine", "gpt-4-turbo"), rpm=(PerModel(60),), tpm=(PerModel(5000, "gpt-4-turbo"),))
+    mine, listed = resolve_models(options, tmp_path)
+    assert (mine.rpm, mine.tpm) == (30, None)
+    assert (listed.rpm, listed.tpm) == (60, 5000)
+
+
+def test_the_window_of_limits_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLAB_MODEL_WINDOW", "long")
+    with pytest.raises(ConfigError, match="MLAB_MODEL_WINDOW='long'"):
+        resolve_models(MlabOptions(model=("gpt-4-turbo",)), HERE)

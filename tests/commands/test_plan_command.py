@@ -105,3 +105,25 @@ def test_mistakes_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMON, "--mlab-agent=refrence"]) == 2
     assert "did you mean 'reference'" in capsys.readouterr().err
     assert main([*COMMON, "--mlab-agent=reference", "-n", "-1"]) == 2
+
+
+LIMITED = (*COMMON, "--mlab-model=gpt-4-turbo", "--mlab-repeats=4", "--mlab-max-cost=2", "-n", "2")
+
+
+def test_limits_of_the_whole_run_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    limits = ("--mlab-run-max-cost=5", "--mlab-rpm=60", "--mlab-tpm=gpt-4-turbo=30000")
+    main([*LIMITED, *limits])
+    out = capsys.readouterr().out
+    assert "limits: $5.00 for the run; gpt-4-turbo 60 requests, 30.0k tokens a minute" in out
+    assert "2 workers, $9.00" in out  # 5 dollars, and what the trials of both workers may cost in the end
+    main([*LIMITED, *limits, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert (found["max_cost_usd"], found["run_max_cost_usd"]) == (9.0, 5.0)
+    assert found["limits_a_minute"] == {"gpt-4-turbo": {"requests": 60, "tokens": 30_000}}
+    main([*LIMITED, "--mlab-run-max-cost=100"])
+    assert "2 workers, $16.00" in capsys.readouterr().out
+
+
+def test_waits_that_do_not_count_make_the_worst_case_longer(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*COMMON, "--mlab-agent=reference", "--mlab-repeats=1", "--mlab-max-time=59m", "--mlab-exclude-waits"])
+    assert "1h58m" in capsys.readouterr().out
