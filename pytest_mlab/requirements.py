@@ -114,7 +114,7 @@ def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[st
 
 def missing_for_agent(agent: PlannedAgent) -> str:
     """The packages that the agent imports and that are absent; '' when all are there."""
-    return _absent(f"the agent {agent.name}", agent.requirements)
+    return _absent(f"the agent {agent.name}", agent.requirements, agent.mend)
 
 
 def missing_for_task(task: Task, settings: RunSettings) -> str:
@@ -205,7 +205,7 @@ def _packages(task: Task) -> str:
     return _absent(f"the task {task.name}", task.requirements)
 
 
-def _absent(who: str, requirements: Iterable[str]) -> str:
+def _absent(who: str, requirements: Iterable[str], mend: str = "") -> str:
     from packaging.requirements import Requirement
 
     absent: list[str] = []
@@ -223,7 +223,8 @@ def _absent(who: str, requirements: Iterable[str]) -> str:
     if not absent:
         return ""
     quoted = " ".join(f"'{text}'" for text in absent)
-    return str(RequirementMissing(f"{who} needs {', '.join(absent)}", mend=f"python -m pip install {quoted}"))
+    mend = mend or f"python -m pip install {quoted}"
+    return str(RequirementMissing(f"{who} needs {', '.join(absent)}", mend=mend))
 
 
 def _rules(task: Task, settings: RunSettings) -> str:

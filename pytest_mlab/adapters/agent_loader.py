@@ -90,6 +90,7 @@ def digest_now(agent: PlannedAgent, rootdir: Path) -> str:
 def _planned(named: Named, place: _Place, found: type[Agent], args: Sequence[AgentArg], rootdir: Path) -> PlannedAgent:
     texts = texts_for(place.shown, args, named.own, has_settings=settings_of(found) is not None)
     settings = read_settings(found, texts, place.shown)
+    made = make_agent(found, settings) if hasattr(found, "program_files") else found
     lasting = f"{place.file}:{found.__name__}" if place.file else f"{place.module}:{place.class_name}"
     return PlannedAgent(
         name=named.shown(place.shown),
@@ -97,7 +98,8 @@ def _planned(named: Named, place: _Place, found: type[Agent], args: Sequence[Age
         digest=_digest(place, found, settings, rootdir),
         needs_model=found.needs_model,
         settings=settings,
-        requirements=tuple(getattr(found, "requirements", ())),
+        requirements=tuple(getattr(made, "requirements", ())),
+        mend=getattr(made, "requirements_mend", ""),
         interactive=getattr(found, "interactive", False),
         model_optional=getattr(found, "model_optional", False),
     )

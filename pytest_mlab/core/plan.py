@@ -39,7 +39,8 @@ class PlannedAgent:
     """An agent of the plan: its display name and the reference that loads it (name, file.py:Class, module:Class).
 
     ``settings`` are those that differ from the agent's defaults, as JSON values; ``digest`` covers them and its files.
-    ``requirements`` are packages that it imports, as pip takes them; an ``interactive`` one talks to who sits at the
+    ``requirements`` are packages that it imports, as pip takes them, and ``mend`` the command that installs them ('':
+    pip install); an ``interactive`` one talks to who sits at the
     terminal; one with ``model_optional`` works without a model, and then has ``needs_model`` False.
     """
 
@@ -49,6 +50,7 @@ class PlannedAgent:
     needs_model: bool
     settings: Mapping[str, Any] = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
+    mend: str = ""
     interactive: bool = False
     model_optional: bool = False
 
@@ -68,6 +70,7 @@ class RunSettings:
     files above ``snapshot_file_mb`` MiB are stored with final snapshots only, and so is every file once the run's
     snapshots take ``run_disk_mb`` MiB; ``models`` are the settings of all models that the run names.
     ``run_max_cost`` is how many dollars may be spent before no further trial starts (None: no limit).
+    ``help`` is who answers Request Help: nobody, or human.
     ``record`` is the folder that model calls are recorded into, ``replay`` the one they are answered from ('': none).
     """
 
@@ -84,6 +87,7 @@ class RunSettings:
     consent: tuple[str, ...] = ()
     snapshot_file_mb: int = 200
     run_disk_mb: int = 50_000
+    help: str = "nobody"
     models: tuple[ModelSettings, ...] = ()
     run_max_cost: float | None = None
     record: str = ""

@@ -90,7 +90,7 @@ class Programs:
     def argv(self, words: Sequence[str]) -> list[str]:
         """``words`` with the agent's own files where they are seen. Raises RequirementMissing when the sandbox has no
         such program."""
-        argv = [self._places.get(word, word) for word in words]
+        argv = [self._placed(word) for word in words]
         asked = self._connection.execute(
             ["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", argv[0]], timeout=_ASK_SECONDS
         )
@@ -101,6 +101,12 @@ class Programs:
                 "files by --mlab-agent-arg=files=PATH, or take --mlab-sandbox=docker with an image that has it",
             )
         return argv
+
+    def _placed(self, word: str) -> str:
+        for name, place in self._places.items():
+            if word == name or word.startswith(f"{name}/"):
+                return place + word[len(name) :]
+        return word
 
     def put_file(self, name: str, content: bytes) -> str:
         """Write a file into the home of the sandbox; its path inside. Raises SandboxError."""

@@ -72,6 +72,8 @@ def choose(choice: Any, tools: tuple[ActionSpec, ...]) -> tuple[bool, Json]:
         name = (choice.get("function") or choice).get("name")
         if name not in {tool.name for tool in tools}:
             raise Refused(f"'tool_choice' names {name!r:.60}, which is none of the request's tools")
+        if len(tools) == 1:
+            return True, {}
         return False, {"tool_choice": {"type": "function", "function": {"name": wire_name(name)}}}
     if choice in (None, "auto", "required"):
         return choice == "required", {}
