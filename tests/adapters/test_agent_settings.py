@@ -150,7 +150,8 @@ class TestVariants:
             plan_agents([ref], root)
 
     def test_a_command_line_may_hold_brackets(self) -> None:
-        assert parse_named("command:./run [a=1]").own == ()
+        [arg] = parse_named("command:./run [a=1]").own
+        assert (arg.key, arg.value) == ("command", "./run [a=1]")
 
 
 class TestPlanned:

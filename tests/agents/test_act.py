@@ -124,7 +124,7 @@ class TestContext:
 
         replies = [act_reply(*run_of(n)) for n in range(20)]
         model = Counting([*replies, act_reply(*SUBMIT)], known=ModelFacts("fake", native_tools=True, context=6_000))
-        _, model = work(ActAgent, [], model=model, react=lambda action: "y" * 3_000)
+        work(ActAgent, [], model=model, react=lambda action: "y" * 3_000)
         longest = max(len(prompt) for prompt in model.prompts())
         assert 3_000 < longest // 4 < 4_500  # three quarters of the context, the rest is for the answer
         assert "train19.py" in model.prompts()[-1]

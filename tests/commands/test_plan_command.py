@@ -35,6 +35,15 @@ def test_trials_hours_and_dollars(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_settings_of_agents_are_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0123456789")
+    words = [*COMMON, "--mlab-agent=act", "--mlab-model=gpt-4-turbo", "--mlab-agent-arg=re_asks=2"]
+    assert main(words) == 0
+    assert "\nsettings of act: re_asks=2\n" in capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["agent_settings"] == {"act": {"re_asks": 2}}
+
+
 def test_missing_key_is_listed_and_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMON, "--mlab-model=gpt-4-turbo", "--mlab-repeats=1", "--mlab-max-cost=2"]) == 1
     out = capsys.readouterr().out
