@@ -94,15 +94,16 @@ class Resources:
 class Source:
     """Where raw data come from.
 
-    ``kind`` is ``embedded`` (``ref``: path inside the task folder), ``generator`` (``ref``: empty),
+    ``kind`` is ``embedded`` (``ref``: path inside the task folder), ``generator`` (``ref``: empty, or the package whose
+    generator data.py calls),
     ``kaggle`` (``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``), ``http`` (``ref``: URL),
     ``huggingface`` (``ref``: ``datasets/<owner>/<name>@<commit>:<paths>`` or ``models/...``), ``coco-images``
-    (``ref``: path of a COCO file that a source before it brings) or ``mlagentbench`` (``ref``: a task's folder in that
-    format).
+    (``ref``: path of a COCO file that a source before it brings), ``gcs`` (``ref``: ``<bucket>/<pattern>``) or
+    ``mlagentbench`` (``ref``: a task's folder in that format).
     ``consent`` is the address of rules that the user must have accepted, or empty.
     """
 
-    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images", "mlagentbench"]
+    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images", "gcs", "mlagentbench"]
     ref: str = ""
     sha256: str = ""
     size_mb: float = 0.0

@@ -15,7 +15,12 @@ _BLOCK = 1 << 20
 
 def sha256_of(file: Path) -> str:
     """sha256 of a file's content."""
-    total = hashlib.sha256()
+    return hash_of(file, "sha256")
+
+
+def hash_of(file: Path, algorithm: str) -> str:
+    """The hexadecimal digest of a file's content, by the name that hashlib has for the ``algorithm``."""
+    total = hashlib.new(algorithm)
     with file.open("rb") as stream:
         while block := stream.read(_BLOCK):
             total.update(block)

@@ -17,7 +17,7 @@ from pytest_mlab.data.checksums import data_key
 from pytest_mlab.data.manifest import Manifest
 from pytest_mlab.data.run_data_py import run_data_py
 from pytest_mlab.data.sources import fetch
-from pytest_mlab.data.sources.base import Options, announce, require_consent
+from pytest_mlab.data.sources.base import DOWNLOADED, Options, announce, require_consent, size_text
 from pytest_mlab.errors import ConfigError, DataUnavailable, SuiteError
 
 
@@ -61,6 +61,14 @@ def refused_rules(task: Task, variant: str, cache: Path, consent: Collection[str
     except DataUnavailable as refusal:
         return refusal
     return None
+
+
+def downloads(task: Task, variant: str, cache: Path) -> tuple[str, ...]:
+    """What :func:`prepare` would fetch from elsewhere, as far as no cache has it, each with size and licence; nothing
+    when the data are ready. Raises ConfigError when the task has no such variant."""
+    if is_prepared(task, variant, cache):
+        return ()
+    return tuple(f"{s.ref} ({size_text(s)})" for s in task.variants[variant].sources if s.kind in DOWNLOADED)
 
 
 def prepare(

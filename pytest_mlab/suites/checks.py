@@ -14,9 +14,13 @@ from pytest_mlab.suites.schema import MeasuredTable, MetricTable, SourceTable, T
 NEEDED_FILES = ("description.md", "data.py", "evaluator.py", "reference/actions.toml")
 DIRECTION_WORDS = {"maximize": "higher is better", "minimize": "lower is better"}
 
+_GENERATOR_REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.+!]*")
+
 _KAGGLE_REF = re.compile(r"competitions/[\w-]+|datasets/[\w-]+/[\w-]+(/versions/[1-9]\d*)?")
 
 _HUGGINGFACE_REF = re.compile(r"(?:datasets|models)/[\w.-]+(?:/[\w.-]+)?@[0-9a-f]{40}(?::([^,:\s]+(?:,[^,:\s]+)*))?")
+
+_GCS_REF = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]/[^\s/]\S*")
 
 # Recorded scores are rounded by hand or by a printer; more than this apart is a mistake.
 _TOLERANCE = 1e-3
@@ -113,12 +117,13 @@ def _variant(name: str, variant: VariantTable, content: TaskFile, folder: Path) 
 
 
 def _source(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
-    if source.kind not in ("generator", "mlagentbench") and not source.licence.strip():
+    own = source.kind == "generator" and not source.ref
+    if not own and source.kind != "mlagentbench" and not source.licence.strip():
         yield "licence", f"a source of kind {source.kind} needs a licence"
-    if source.kind in ("kaggle", "http", "huggingface", "coco-images") and source.size_mb <= 0:
+    if source.kind in ("kaggle", "http", "huggingface", "coco-images", "gcs") and source.size_mb <= 0:
         yield "size_mb", f"{source.size_mb} found: a source of kind {source.kind} needs its size"
-    if source.kind == "generator" and source.ref:
-        yield "ref", f'"{source.ref}" found, must be empty: data.py is the generator'
+    if source.kind == "generator" and source.ref and not _GENERATOR_REF.fullmatch(source.ref):
+        yield "ref", f'"{source.ref}" found, must be empty (data.py is the generator) or "<package>==<version>"'
     if source.kind == "embedded":
         yield from _embedded(source, folder)
     if source.kind == "http":
@@ -132,6 +137,8 @@ def _source(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
         yield from _huggingface(source)
     if source.kind == "coco-images":
         yield from _coco_images(source)
+    if source.kind == "gcs":
+        yield from _gcs(source)
 
 
 def _embedded(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
@@ -169,6 +176,13 @@ def _coco_images(source: SourceTable) -> Iterator[tuple[str, str]]:
         yield "ref", f'"{source.ref}" found, must be the path of a COCO file (.json) that a source before it brings'
     if source.sha256:
         yield "sha256", "a source of kind coco-images has none: it is many files"
+
+
+def _gcs(source: SourceTable) -> Iterator[tuple[str, str]]:
+    if not _GCS_REF.fullmatch(source.ref):
+        yield "ref", f'"{source.ref}" found, must be "<bucket>/<pattern of names>" of Google Cloud Storage'
+    if source.sha256:
+        yield "sha256", "a source of kind gcs has none: the bucket's list has checksums"
 
 
 def _measured(measured: MeasuredTable, metric: MetricTable) -> Iterator[tuple[str, str]]:

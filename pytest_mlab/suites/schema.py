@@ -107,7 +107,7 @@ class BudgetTable(Table):
 class SourceTable(Table):
     """``[[data.<variant>.source]]``"""
 
-    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images", "mlagentbench"]
+    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images", "gcs", "mlagentbench"]
     ref: str = ""
     sha256: Sha256 = ""
     size_mb: Annotated[FiniteFloat, Field(ge=0)] = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
@@ -64,6 +65,16 @@ def hub_cache_has(
         link = home / "snapshots" / revision / name
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(os.path.relpath(blob, link.parent))
+
+
+def bucket_serves(server: FileServer, bucket: str, objects: Mapping[str, bytes]) -> None:
+    """A public bucket of Google Cloud Storage: the list of its objects, and each at its address."""
+    items = []
+    for number, (name, content) in enumerate(objects.items(), 1):
+        md5 = base64.b64encode(hashlib.md5(content).digest()).decode()
+        items.append({"name": name, "size": str(len(content)), "md5Hash": md5, "generation": str(number)})
+        server.files[f"/{bucket}/{name}"] = content
+    server.files[f"/storage/v1/b/{bucket}/o"] = json.dumps({"items": items}).encode()
 
 
 def hub_serves(server: FileServer, repository: str, revision: str, files: Mapping[str, bytes]) -> None:

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import pickle
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from pytest_mlab.core.task import Task
 from pytest_mlab.data.prepare import prepare
+from pytest_mlab.errors import DataUnavailable
 from pytest_mlab.suites.catalog import Catalog
 from tests.data.file_server import Cut, file_server
 from tests.data.shapes import CIFAR_BATCHES, cifar10_archive, kagglehub_has
@@ -96,3 +98,23 @@ def test_cifar10s_archive_becomes_batches_without_test_labels(tmp_path: Path, mo
         assert not any(word in b"".join(batch[b"filenames"]) for word in (b"airplane", b"cat", b"truck"))
     _, answers = table(full.answers / "answers.csv")
     assert answers == [[str(row), str((5 + row) % 10)] for row in range(20)]
+
+
+def test_clrs_asks_for_the_package_that_makes_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {"dm-clrs": ""}
+
+    def version(name: str) -> str:
+        if not versions[name]:
+            raise metadata.PackageNotFoundError(name)
+        return versions[name]
+
+    monkeypatch.setattr(metadata, "version", version)
+    task = built_in("clrs", tmp_path)
+    with pytest.raises(DataUnavailable) as caught:
+        prepare(task, "full", tmp_path / "cache")
+    assert "made by the package dm-clrs==2.0.3 (2600 MB, licence: Apache-2.0" in str(caught.value)
+    assert "it is not installed" in str(caught.value)
+    assert caught.value.mend == "pip install dm-clrs==2.0.3 && mlab prepare clrs --data full"
+    versions["dm-clrs"] = "1.9"
+    with pytest.raises(DataUnavailable, match=r"and version 1\.9 is installed"):
+        prepare(task, "full", tmp_path / "cache")

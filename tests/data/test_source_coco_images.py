@@ -11,7 +11,7 @@ import pytest
 
 from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.prepare import prepare
-from pytest_mlab.data.sources import coco_images
+from pytest_mlab.data.sources import coco_images, download
 from pytest_mlab.errors import DataUnavailable, SuiteError
 from tests.data.file_server import Cut, FileServer, Status, file_server
 from tests.data.tasks import COPY_ALL, task_with
@@ -98,6 +98,30 @@ def test_a_server_that_stays_away_is_not_asked_for_everything(
     with pytest.raises(DataUnavailable, match="20 of 20 images are missing"):
         prepare(task_for(tmp_path, server), "full", tmp_path / "cache")
     assert len(server.ranges) < 10
+
+
+def test_nobody_there_is_said_after_three_attempts_at_the_first_images(
+    tmp_path: Path, server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(coco_images, "_sleep", waits.append)
+    monkeypatch.setattr(coco_images, "AT_ONCE", 2)
+    server.address = "http://127.0.0.1:1"
+    with pytest.raises(DataUnavailable, match=r"20 of 20 images are missing, among them .*ConnectError"):
+        prepare(task_for(tmp_path, server), "full", tmp_path / "cache")
+    assert set(waits) == {download.UNREACHED_PAUSE}
+    assert len(waits) <= 2 * 2 * 2
+
+
+def test_images_of_a_server_that_is_away_do_not_end_those_of_another(tmp_path: Path, server: FileServer) -> None:
+    addresses = [f"{server.address}/images/{n}.png" for n in range(COUNT)]
+    addresses[10] = "http://127.0.0.1:1/gone.png"
+    entries = [{"file_name": f"{n}.png", "coco_url": address} for n, address in enumerate(addresses)]
+    task = task_with_list(tmp_path, json.dumps({"images": entries}))
+    with pytest.raises(
+        DataUnavailable, match=r"1 of 20 images are missing, among them http://127\.0\.0\.1:1/gone\.png"
+    ):
+        prepare(task, "full", tmp_path / "cache")
 
 
 def test_an_empty_answer_is_no_image(tmp_path: Path, server: FileServer) -> None:

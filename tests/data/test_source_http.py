@@ -14,7 +14,7 @@ import pytest
 
 from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.prepare import prepare
-from pytest_mlab.data.sources import http
+from pytest_mlab.data.sources import download
 from pytest_mlab.errors import DataUnavailable, SuiteError
 from tests.data.file_server import Cut, FileServer, Status, Trouble, file_server
 from tests.data.shapes import cifar10_archive
@@ -26,7 +26,7 @@ CONTENT = bytes(range(256)) * 4096  # 1 MiB
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(http, "_sleep", lambda seconds: None)
+    monkeypatch.setattr(download, "_sleep", lambda seconds: None)
     with file_server() as running:
         running.files["/points.bin"] = CONTENT
         yield running
@@ -71,12 +71,12 @@ def test_a_cut_connection_is_taken_up_where_it_ended(tmp_path: Path, server: Fil
 
 def test_a_later_invocation_resumes_what_an_earlier_one_kept(tmp_path: Path, server: FileServer) -> None:
     task = full_task(tmp_path, source(server))
-    server.troubles = [Cut(500_000), *[Status(500)] * http.FRUITLESS_ATTEMPTS]
+    server.troubles = [Cut(500_000), *[Status(500)] * download.FRUITLESS_ATTEMPTS]
     with pytest.raises(
         DataUnavailable, match=r"the server answers 500\); 500000 bytes are kept; mend: mlab prepare toy"
     ):
         prepare(task, "full", tmp_path / "cache")
-    assert len(server.ranges) == 1 + http.FRUITLESS_ATTEMPTS
+    assert len(server.ranges) == 1 + download.FRUITLESS_ATTEMPTS
     assert (prepare(task, "full", tmp_path / "cache").public / "points.bin").read_bytes() == CONTENT
     assert server.ranges[-1] == "bytes=500000-"
 
@@ -133,10 +133,36 @@ def test_an_answer_that_will_not_change_is_asked_for_once(
     assert len(server.ranges) == requests
 
 
-def test_no_server_at_all_is_unavailable(tmp_path: Path, server: FileServer) -> None:
-    gone = Source("http", "http://127.0.0.1:1/points.bin", "1" * 64, size_mb=1.0, licence="CC0")
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "no-such-host.invalid"])
+def test_no_server_at_all_is_said_after_three_attempts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setenv("NO_PROXY", host)
+    monkeypatch.setattr(download, "_sleep", waits.append)
+    gone = Source("http", f"http://{host}/points.bin", "1" * 64, size_mb=1.0, licence="CC0")
     with pytest.raises(DataUnavailable, match=r"points\.bin failed \(ConnectError"):
         prepare(full_task(tmp_path, gone), "full", tmp_path / "cache")
+    assert waits == [download.UNREACHED_PAUSE] * 2
+
+
+def test_a_server_that_was_there_is_waited_for(
+    tmp_path: Path, server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(download, "_sleep", waits.append)
+    server.troubles = [Cut(300_000)]
+    attempt = download.Download._attempt
+
+    def then_away(self: download.Download, have: int) -> None:
+        if have:
+            raise download.Unreached("away")
+        attempt(self, have)
+
+    monkeypatch.setattr(download.Download, "_attempt", then_away)
+    with pytest.raises(DataUnavailable, match=r"failed \(away\); 300000 bytes are kept"):
+        prepare(full_task(tmp_path, source(server)), "full", tmp_path / "cache")
+    assert sum(waits) > 10
 
 
 def test_rules_must_have_been_accepted_before_a_byte_is_fetched(tmp_path: Path, server: FileServer) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.prepare import prepare
+from pytest_mlab.data.sources import download
 from pytest_mlab.errors import DataUnavailable, SuiteError
 from tests.data.file_server import Cut, FileServer, Status, file_server
 from tests.data.shapes import hub_cache_has, hub_serves
@@ -42,6 +43,7 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     point_hub_at(monkeypatch, "http://127.0.0.1:1")
     sleep = time.sleep
     monkeypatch.setattr(time, "sleep", lambda seconds: sleep(min(seconds, 0.001)))  # the hub's waits between attempts
+    monkeypatch.setattr(download, "_sleep", lambda seconds: None)
     return tmp_path / "hub"
 
 
@@ -144,8 +146,23 @@ def test_refusals_are_explained(tmp_path: Path, server: FileServer, code: str, m
     assert message in f"{caught.value}"
 
 
-def test_no_network_is_unavailable_and_says_the_command(tmp_path: Path) -> None:
-    with pytest.raises(DataUnavailable, match=r"could not be fetched: .*mend: mlab prepare toy --data full"):
+def test_no_network_is_said_after_three_attempts_with_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(download, "_sleep", waits.append)
+    monkeypatch.setattr(hub, "snapshot_download", None)  # is not reached
+    with pytest.raises(
+        DataUnavailable, match=r"could not be fetched: http://127.0.0.1:1: ConnectError.*mend: mlab prepare toy --data"
+    ):
+        prepare(full_task(tmp_path), "full", tmp_path / "cache")
+    assert waits == [download.UNREACHED_PAUSE] * 2
+
+
+def test_offline_the_hub_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(download, "client", None)  # is not reached
+    with pytest.raises(DataUnavailable, match="could not be fetched: "):
         prepare(full_task(tmp_path), "full", tmp_path / "cache")
 
 

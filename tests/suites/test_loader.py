@@ -337,6 +337,28 @@ def test_sources_of_images_name_a_list(tmp_path: Path, old: str, new: str, expec
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("my_bucket/a/*", "my_bucket/a/b-00000", ""),
+        ("my_bucket/a/*", "gs://my_bucket/a/*", 'must be "<bucket>/<pattern of names>"'),
+        ("my_bucket/a/*", "my_bucket", 'must be "<bucket>/<pattern of names>"'),
+        ("size_mb = 1.0", "size_mb = 0.0", "a source of kind gcs needs its size"),
+        ('sha256 = ""', f'sha256 = "{"1" * 64}"', "a source of kind gcs has none: the bucket's list has checksums"),
+    ],
+)
+def test_sources_in_buckets_name_objects(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    folder = toy_task(tmp_path)
+    source = '[[data.full.source]]\nkind = "gcs"\nref = "my_bucket/a/*"\nsha256 = ""\nsize_mb = 1.0\nlicence = "CC0"\n'
+    assert old in source
+    with (folder / "task.toml").open("a") as file:
+        file.write("\n" + source.replace(old, new))
+    if not expected:
+        assert load_task(folder, "lab").variants["full"].sources[-1].kind == "gcs"
+    else:
+        assert expected in message(folder)
+
+
+@pytest.mark.parametrize(
     ("paths", "right"), [(":a.csv", True), (":a.csv,b.csv", False), (":*.csv", False), ("", False)]
 )
 def test_only_one_file_has_a_sha256(tmp_path: Path, paths: str, right: bool) -> None:
@@ -360,7 +382,7 @@ def test_only_one_file_has_a_sha256(tmp_path: Path, paths: str, right: bool) -> 
             "",
             "needs the sha256 of its file",
         ),
-        ('kind = "embedded"', 'kind = "generator"', "must be empty: data.py is the generator"),
+        ('kind = "embedded"', 'kind = "generator"', "must be empty (data.py is the generator) or "),
         ('ref = "raw/points.csv"', 'ref = "raw"\nsha256 = "' + "0" * 64 + '"', "a folder has no sha256"),
     ],
 )

@@ -6,8 +6,10 @@ import importlib.util
 import json
 import pickle
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -214,15 +216,44 @@ def test_no_checkpoint_is_no_submission(submit: Submit) -> None:
     assert "best.pt is missing" in found["reason"]
 
 
-def test_full_has_the_published_sizes(data_py: Callable[[str], Any], tmp_path: Path) -> None:
-    for name in ("raw", "public", "answers"):
-        (tmp_path / name).mkdir()
-    shutil.copy(FOLDER / "env" / "samplers.py", tmp_path / "raw")
-    data_py("clrs").prepare(tmp_path / "raw", tmp_path / "public", tmp_path / "answers", "full")
-    starter = json.loads((tmp_path / "public" / "starter.json").read_text())
+Full = Callable[[str, Path], tuple[Path, Path]]
+
+
+def check_full(full: Full, tmp_path: Path) -> None:
+    public, answers = full("clrs", tmp_path / "raw")
+    starter = json.loads((public / "starter.json").read_text())
     assert (starter["sizes"], starter["hidden"], starter["steps"]) == ([4, 7, 11, 13, 16], 128, 500)
-    with np.load(tmp_path / "answers" / "test.npz") as arrays:
-        assert arrays["pointers"].shape == (32, 64, 64)
+    with np.load(answers / "test.npz") as arrays:
+        weights, pointers = arrays["weights"], arrays["pointers"]
+    assert weights.shape == pointers.shape == (32, 64, 64)
+    assert np.array_equal(weights, weights.transpose(0, 2, 1))
+    found, _ = samplers().floyd_warshall(weights.astype(np.float64))
+    assert np.mean(found == pointers) > 0.999  # the weights were rounded to 32 bits after the pointers were known
+
+
+def test_full_is_made_by_the_published_package(full: Full, tmp_path: Path) -> None:
+    pytest.importorskip("clrs")
+    check_full(full, tmp_path)
+
+
+def test_full_takes_what_the_published_package_gives(
+    full: Full, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the test above where dm-clrs is not installed: a stand-in that answers in its shape."""
+
+    def build_sampler(name: str, *, seed: int, num_samples: int, length: int) -> tuple[Any, Any]:
+        assert name == "floyd_warshall"
+        weights = samplers().random_graphs(np.random.default_rng(seed), num_samples, length)
+        pointers, _ = samplers().floyd_warshall(weights)
+        inputs = {"pos": np.zeros((num_samples, length)), "A": weights, "adj": (weights != 0) * 1.0}
+        feedback = SimpleNamespace(
+            features=SimpleNamespace(inputs=[SimpleNamespace(name=n, data=d) for n, d in inputs.items()]),
+            outputs=[SimpleNamespace(name="Pi", data=pointers.astype(float))],
+        )
+        return SimpleNamespace(next=lambda: feedback), {}
+
+    monkeypatch.setitem(sys.modules, "clrs", SimpleNamespace(build_sampler=build_sampler))
+    check_full(full, tmp_path)
 
 
 def test_the_sampler_is_that_of_the_published_package() -> None:

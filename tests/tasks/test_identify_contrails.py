@@ -1,10 +1,11 @@
-"""identify-contrails: the global Dice coefficient, run-length encoding, hidden masks, Kaggle's files."""
+"""identify-contrails: the global Dice coefficient, run-length encoding, hidden masks, the bucket's files."""
 
 from __future__ import annotations
 
 import csv
 import json
 import runpy
+import tarfile
 from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
@@ -17,8 +18,11 @@ import pytest
 
 from pytest_mlab.core.scoring import judge as judge_score
 from pytest_mlab.core.trial import Outcome
-from pytest_mlab.data.prepare import Prepared
+from pytest_mlab.data.prepare import Prepared, prepare
+from pytest_mlab.data.sources import download
 from pytest_mlab.evaluation.main import judge
+from tests.data.file_server import Cut, file_server
+from tests.data.shapes import bucket_serves
 from tests.tasks.conftest import load
 
 NAME = "identify-contrails"
@@ -224,7 +228,7 @@ def test_fault_a_starter_that_is_noise_random_weights_are_hardly_ever_a_success(
 # --- data ------------------------------------------------------------------------------------------------------
 
 
-def test_generated_records_have_bands_and_masks_of_kaggles_layout(prepared: PreparedBy) -> None:
+def test_generated_records_have_bands_and_masks_of_the_published_layout(prepared: PreparedBy) -> None:
     public = prepared(NAME).public
     train = sorted((public / "train").iterdir())
     assert len(train) == 160
@@ -264,49 +268,87 @@ def test_fault_a_misspelt_name_all_data_are_read_only() -> None:
         assert any(fnmatch(name, pattern) for pattern in patterns), name
 
 
-def kaggle_files(raw: Path) -> dict[str, Mask]:
-    """Kaggle's folders, small; the masks of the validation records."""
-    rng = np.random.default_rng(0)
-    truth = {}
-    for part, records in (("train", ["11", "12"]), ("validation", ["21", "22"]), ("test", ["31"])):
-        for record in records:
-            folder = raw / part / record
-            folder.mkdir(parents=True)
-            for band in BANDS:
-                np.save(folder / f"band_{band}.npy", rng.normal(280, 5, (6, 5, 8)).astype(np.float32))
-            if part != "test":
-                mask = (rng.random((6, 5, 1)) < 0.3).astype(np.int32)
-                np.save(folder / "human_pixel_masks.npy", mask)
-                truth[record] = mask[..., 0].astype(np.int64)
-            if part == "train":
-                np.save(folder / "human_individual_masks.npy", mask[..., None])
-    for name in ("train", "validation"):
-        (raw / f"{name}_metadata.json").write_text(json.dumps([{"record_id": "x"}]))
-    (raw / "sample_submission.csv").write_text("record_id,encoded_pixels\n1000834164244036115,1 3 10 5\n")
-    return truth
+# --- full: the bucket's files ----------------------------------------------------------------------------------
 
 
-def test_full_takes_kaggles_validation_records_as_test_set(
-    full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path
-) -> None:
-    truth = kaggle_files(tmp_path / "raw")
-    public, answers = full(NAME, tmp_path / "raw")
+@pytest.fixture
+def bucket(tmp_path: Path) -> Path:
+    """Three small files of the bucket's kind, written by TensorFlow 2.21: 4 x 6 pixels, 8 frames, 4 labellers; record
+    2 has no contrail, the validation file no individual masks."""
+    with tarfile.open(Path(__file__).parents[1] / "data" / "files" / "contrails-tfrecords.tar.xz") as archive:
+        archive.extractall(tmp_path / "raw", filter="data")
+    return tmp_path / "raw"
+
+
+def written(seed: int) -> tuple[Mask, Mask]:
+    """What TensorFlow was given for a record: bands (band, row, column, frame) and masks (row, column, 1, labeller)."""
+    rng = np.random.RandomState(seed)
+    bands = [200.0 + n * 10 + rng.randint(0, 80, (4, 6, 8)) / 8.0 for n in range(9)]
+    masks = rng.randint(0, 2, (4, 6, 1, 4)) * (seed != 2)
+    return np.stack(bands), masks
+
+
+def test_full_reads_what_tensorflow_wrote(full: Callable[[str, Path], tuple[Path, Path]], bucket: Path) -> None:
+    public, answers = full(NAME, bucket)
+    train = {"0000000000": 1, "0000000001": 2, "0000100000": 3}
+    assert {path.name for path in (public / "train").iterdir()} == set(train)
+    for record, seed in train.items():
+        bands, masks = written(seed)
+        for number, values in zip(BANDS, bands, strict=True):
+            band = np.load(public / "train" / record / f"band_{number}.npy")
+            assert band.dtype == np.float32
+            assert np.array_equal(band, values)
+        individual = np.load(public / "train" / record / "human_individual_masks.npy")
+        assert np.array_equal(individual, masks)
+        majority = np.load(public / "train" / record / "human_pixel_masks.npy")
+        assert np.array_equal(majority, masks.sum(axis=-1) * 2 > 4)
     found = rows_of(answers / "answers.csv")
-    assert list(found) == ["21", "22"]
-    for record, text in found.items():
-        assert np.array_equal(decoded(text, (6, 5)), truth[record])
-    assert json.loads((answers / "shape.json").read_text()) == {"rows": 6, "columns": 5}
-    assert {path.name for path in (public / "test" / "21").iterdir()} == {f"band_{band}.npy" for band in BANDS}
-    assert (public / "train" / "12" / "human_pixel_masks.npy").is_file()
-    assert (public / "train" / "12" / "human_individual_masks.npy").is_file()
-    assert rows_of(public / "sample_submission.csv") == {"21": "-", "22": "-"}
-    original = tmp_path / "raw" / "train" / "11" / "band_11.npy"
-    assert (public / "train" / "11" / "band_11.npy").samefile(original)  # linked: nobody copies 450 GB
+    assert list(found) == ["0000000000", "0000000001"]
+    for text, seed in zip(found.values(), (11, 12), strict=True):
+        assert np.array_equal(decoded(text, (4, 6)), written(seed)[1].sum(axis=-1)[..., 0] * 2 > 4)
+    assert json.loads((answers / "shape.json").read_text()) == {"rows": 4, "columns": 6}
 
 
-def test_full_refuses_folders_without_records(full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path) -> None:
-    kaggle_files(tmp_path / "raw")
-    for record in ("21", "22"):
-        (tmp_path / "raw" / "validation" / record).rename(tmp_path / record)
-    with pytest.raises(ValueError, match="validation/ has no records"):
-        full(NAME, tmp_path / "raw")
+def test_full_hides_the_masks_of_the_validation_records(
+    full: Callable[[str, Path], tuple[Path, Path]], bucket: Path
+) -> None:
+    public, _ = full(NAME, bucket)
+    for record in ("0000000000", "0000000001"):
+        names = {path.name for path in (public / "test" / record).iterdir()}
+        assert names == {f"band_{band}.npy" for band in BANDS}
+    assert rows_of(public / "sample_submission.csv") == {"0000000000": "-", "0000000001": "-"}
+    metadata = json.loads((public / "validation_metadata.json").read_text())
+    assert metadata[1] == {
+        "record_id": "0000000001", "row_min": 24003.0, "row_size": -2000.0, "col_min": -12006.0, "col_size": 2000.0,
+        "timestamp": 1560000012.0,
+    }  # fmt: skip
+    assert len(json.loads((public / "train_metadata.json").read_text())) == 3
+
+
+def test_full_refuses_files_that_are_not_whole(full: Callable[[str, Path], tuple[Path, Path]], bucket: Path) -> None:
+    file = bucket / "train.tfrecords-00000-of-00100"
+    file.write_bytes(file.read_bytes()[:-1000])
+    with pytest.raises(ValueError, match=r"train\.tfrecords-00000-of-00100 is cut off"):
+        full(NAME, bucket)
+
+
+def test_full_refuses_a_part_without_records(full: Callable[[str, Path], tuple[Path, Path]], bucket: Path) -> None:
+    (bucket / "validation.tfrecords-00000-of-00100").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"there is no record in validation\.tfrecords"):
+        full(NAME, bucket)
+
+
+def test_full_comes_from_the_public_bucket(tmp_path: Path, bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole way: listed, one download cut and taken up again, checked, prepared."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(download, "_sleep", lambda seconds: None)
+    files = {f"20230419/tfrecords/{path.name}": path.read_bytes() for path in sorted(bucket.iterdir())}
+    with file_server() as server:
+        bucket_serves(server, "goes_contrails_dataset", {**files, "20230419/Instruction.pdf": b"%PDF"})
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.address)
+        address = "/goes_contrails_dataset/20230419/tfrecords/train.tfrecords-00001-of-00100?generation=2"
+        server.cut_once[address] = Cut(5000)
+        ready = prepare(load(NAME), "full", tmp_path / "cache")
+        assert sorted(filter(None, server.ranges)) == ["bytes=5000-"]
+    assert len(list((ready.public / "train").iterdir())) == 3
+    assert len(rows_of(ready.answers / "answers.csv")) == 2

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.sources import coco_images, embedded, generator, http, huggingface, kaggle, mlagentbench
+from pytest_mlab.data.sources import coco_images, embedded, gcs, generator, http, huggingface, kaggle, mlagentbench
 from pytest_mlab.data.sources.base import Fetch, Options
 
 _KINDS: dict[str, Fetch] = {
     "coco-images": coco_images.fetch,
     "embedded": embedded.fetch,
+    "gcs": gcs.fetch,
     "generator": generator.fetch,
     "http": http.fetch,
     "huggingface": huggingface.fetch,

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,9 @@ from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.cache import default_cache_dir
 from pytest_mlab.errors import DataUnavailable, SuiteError
 from pytest_mlab.locate import DEFAULT_SUITE
+
+DOWNLOADED = ("kaggle", "http", "huggingface", "coco-images", "gcs")
+"""Kinds of sources that are fetched from elsewhere."""
 
 FULL_EXTRA = 'pip install "pytest-mlab[full]"'
 
@@ -42,6 +46,23 @@ class Fetch(Protocol):
     """Puts the raw files of ``source`` into ``into``. Raises DataUnavailable, or SuiteError where the task is wrong."""
 
     def __call__(self, source: Source, task: Task, into: Path, options: Options) -> None: ...
+
+
+def unavailable(message: str, task: Task, options: Options) -> DataUnavailable:
+    """What to raise for data that cannot be had now: the same command may help later."""
+    return DataUnavailable(f"data of {task.name}: {message}", mend=prepare_command(task, options))
+
+
+def require_packages(task: Task, options: Options, *names: str) -> None:
+    """Raise DataUnavailable for the first package that cannot be imported."""
+    try:
+        for name in names:
+            import_module(name)
+    except ImportError as error:
+        raise DataUnavailable(
+            f"fetching the data of {task.name} needs the package {error.name}",
+            mend=f"{FULL_EXTRA} && {prepare_command(task, options)}",
+        ) from None
 
 
 def prepare_command(task: Task, options: Options, *, accept: str = "") -> str:

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 
 from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.sources.base import (
-    FULL_EXTRA,
     Options,
     announce,
     place_file,
-    prepare_command,
     require_consent,
+    require_packages,
     size_text,
+    unavailable,
 )
-from pytest_mlab.errors import DataUnavailable, SuiteError
+from pytest_mlab.data.sources.download import UNREACHED_ATTEMPTS, UNREACHED_PAUSE, client
+from pytest_mlab.errors import SuiteError
 
 if TYPE_CHECKING:
     import httpx
@@ -47,6 +48,10 @@ class _Failed(Exception):
     """An image cannot be had."""
 
 
+class _Unreached(_Failed):
+    """No connection to its server came about."""
+
+
 class _Again(Exception):
     """It is worth trying again."""
 
@@ -56,14 +61,7 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
 
     Raises DataUnavailable with the number of those that are missing; the others are kept and not fetched again.
     """
-    try:
-        import httpx
-        import tqdm  # noqa: F401
-    except ImportError as error:
-        raise DataUnavailable(
-            f"downloading the images of {task.name} needs the package {error.name}",
-            mend=f"{FULL_EXTRA} && {prepare_command(task, options)}",
-        ) from None
+    require_packages(task, options, "httpx", "tqdm")
     require_consent(source, task, options)
     images = listed(into / source.ref, task)
     store = options.downloads / "images"
@@ -75,15 +73,12 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
         missing = list({image.address: image for image in images if not kept(image, store).is_file()}.values())
         if missing:
             announce(f"downloading {len(missing)} of {len(images)} images ({size_text(source)})", options)
-            with httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60.0, connect=20.0)) as client:
-                failures = _all(missing, client, store, options)
+            with client() as session:
+                failures = _all(missing, session, store, options)
             if failures:
                 left = sum(not kept(image, store).is_file() for image in missing)
-                raise DataUnavailable(
-                    f"data of {task.name}: {left} of {len(images)} images are missing, among them {failures[0]}; "
-                    "the others are kept",
-                    mend=prepare_command(task, options),
-                )
+                what = f"{left} of {len(images)} images are missing, among them {failures[0]}; the others are kept"
+                raise unavailable(what, task, options)
     for image in images:
         place_file(kept(image, store), into / "images" / image.name)
 
@@ -110,19 +105,21 @@ def kept(image: Image, store: Path) -> Path:
     return store / digest[:2] / digest[2:34]
 
 
-def _all(images: list[Image], client: httpx.Client, store: Path, options: Options) -> list[str]:
-    """Download, a few at once; what went wrong. Few are begun ahead, so that an interrupt ends it soon."""
+def _all(images: list[Image], session: httpx.Client, store: Path, options: Options) -> list[str]:
+    """Download, a few at once; what went wrong. Few are begun ahead, so that an interrupt ends it soon; where nothing
+    came and a server cannot be reached, nothing more is tried."""
     from tqdm import tqdm
 
     waiting = iter(images)
     failures: list[str] = []
+    came = away = False
     with (
         ThreadPoolExecutor(AT_ONCE) as pool,
         tqdm(total=len(images), unit="image", disable=None if options.progress else True) as bar,
     ):
         running: set[Future[None]] = set()
-        while len(failures) < MOST_FAILURES:
-            running |= {pool.submit(_one, image, client, store) for image in islice(waiting, AT_ONCE - len(running))}
+        while len(failures) < MOST_FAILURES and (came or not away):
+            running |= {pool.submit(_one, image, session, store) for image in islice(waiting, AT_ONCE - len(running))}
             if not running:
                 break
             done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -130,12 +127,14 @@ def _all(images: list[Image], client: httpx.Client, store: Path, options: Option
                 bar.update()
                 try:
                     future.result()
+                    came = True
                 except _Failed as failure:
                     failures.append(str(failure))
+                    away = away or isinstance(failure, _Unreached)
     return failures
 
 
-def _one(image: Image, client: httpx.Client, store: Path) -> None:
+def _one(image: Image, session: httpx.Client, store: Path) -> None:
     """One image, whole or not at all. Raises _Failed."""
     target = kept(image, store)
     target.parent.mkdir(exist_ok=True)
@@ -143,7 +142,7 @@ def _one(image: Image, client: httpx.Client, store: Path) -> None:
     reason = ""
     for attempt in range(ATTEMPTS):
         try:
-            part.write_bytes(_read(image, client))
+            part.write_bytes(_reached(image, session))
             part.replace(target)
             return
         except _Again as again:
@@ -153,12 +152,30 @@ def _one(image: Image, client: httpx.Client, store: Path) -> None:
     raise _Failed(f"{image.address} ({reason})")
 
 
-def _read(image: Image, client: httpx.Client) -> bytes:
-    """One request. Raises _Again, _Failed. A body shorter than announced is an error of httpx's."""
+def _reached(image: Image, session: httpx.Client) -> bytes:
+    """One answer of a server that may not be there. Raises _Unreached, _Again, _Failed."""
+    import httpx
+
+    reason = ""
+    for attempt in range(UNREACHED_ATTEMPTS):
+        try:
+            return _read(image, session)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            reason = f"{type(error).__name__}: {error}"
+        if attempt + 1 < UNREACHED_ATTEMPTS:
+            _sleep(UNREACHED_PAUSE)
+    raise _Unreached(f"{image.address} ({reason})")
+
+
+def _read(image: Image, session: httpx.Client) -> bytes:
+    """One request. Raises _Again, _Failed, httpx's ConnectError and ConnectTimeout. A body shorter than announced is an
+    error of httpx's."""
     import httpx
 
     try:
-        reply = client.get(image.address)
+        reply = session.get(image.address)
+    except (httpx.ConnectError, httpx.ConnectTimeout):
+        raise
     except httpx.TransportError as error:
         raise _Again(f"{type(error).__name__}: {error}") from None
     except httpx.HTTPError as error:

@@ -14,14 +14,16 @@ from pathlib import Path
 from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.checksums import sha256_of
 from pytest_mlab.data.sources.base import (
-    FULL_EXTRA,
     Options,
     announce,
     place_file,
     prepare_command,
     require_consent,
+    require_packages,
     size_text,
+    unavailable,
 )
+from pytest_mlab.data.sources.download import unreached
 from pytest_mlab.errors import DataUnavailable, SuiteError
 
 REF = re.compile(r"(datasets|models)/([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})(?::([^,:\s]+(?:,[^,:\s]+)*))?")
@@ -57,13 +59,7 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
 
     Files that are named one by one and lie in the hub's cache already are taken from there, without the network.
     """
-    try:
-        import huggingface_hub  # noqa: F401
-    except ImportError as error:
-        raise DataUnavailable(
-            f"fetching the data of {task.name} from Hugging Face needs the package {error.name}",
-            mend=f"{FULL_EXTRA} && {prepare_command(task, options)}",
-        ) from None
+    require_packages(task, options, "huggingface_hub", "httpx")
     require_consent(source, task, options)
     reference = parse_ref(source.ref)
     files = _cached(reference) or _downloaded(reference, source, task, options)
@@ -91,8 +87,11 @@ def _cached(reference: Reference) -> dict[str, Path]:
 
 def _downloaded(reference: Reference, source: Source, task: Task, options: Options) -> dict[str, Path]:
     """The files that the reference names, from the hub. An interrupted download goes on where it was cut."""
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
 
+    # The hub's own client goes on trying for half a minute where nobody is.
+    if not constants.HF_HUB_OFFLINE and (reason := unreached(constants.ENDPOINT)):
+        raise unavailable(f"{source.ref} could not be fetched: {reason}", task, options)
     announce(f"fetching {source.ref} from Hugging Face ({size_text(source)})", options)
     with _as_unavailable(source, task, options), _bars(options):
         place = Path(

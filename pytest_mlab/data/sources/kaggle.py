@@ -10,12 +10,12 @@ from pathlib import Path
 from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.checksums import walk
 from pytest_mlab.data.sources.base import (
-    FULL_EXTRA,
     Options,
     announce,
     place_file,
     prepare_command,
     require_consent,
+    require_packages,
     rules_word,
     size_text,
 )
@@ -29,13 +29,9 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
 
     What kagglehub has in its cache is taken from there, without an account and without the network.
     """
-    try:
-        import kagglehub
-    except ImportError as error:
-        raise DataUnavailable(
-            f"fetching the data of {task.name} from Kaggle needs the package {error.name}",
-            mend=f"{FULL_EXTRA} && {prepare_command(task, options)}",
-        ) from None
+    require_packages(task, options, "kagglehub")
+    import kagglehub
+
     kind, _, handle = source.ref.partition("/")
     require_consent(source, task, options)
     announce(f"fetching {source.ref} from Kaggle ({size_text(source)})", options)

@@ -33,14 +33,30 @@ SEED = 20241
 
 def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     """starter.json in ``public``; test.npz (weights, pointers) and test.json in ``answers``."""
+    weights, pointers = generated(raw) if variant == "mini" else published()
+    (public / "starter.json").write_text(json.dumps(STARTER[variant]) + "\n", encoding="utf-8")
+    np.savez(answers / "test.npz", weights=weights.astype(np.float32), pointers=pointers.astype(np.int16))
+    facts = {"graphs_at_once": GRAPHS_AT_ONCE[variant]}
+    (answers / "test.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
+
+
+def generated(raw: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Graphs and pointers by the sampler that the agent has as well."""
     spec = importlib.util.spec_from_file_location("samplers", raw / "samplers.py")
     assert spec is not None
     assert spec.loader is not None
     samplers = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(samplers)
-    weights = samplers.random_graphs(np.random.default_rng(SEED), TEST_GRAPHS, TEST_SIZE[variant])
+    weights = samplers.random_graphs(np.random.default_rng(SEED), TEST_GRAPHS, TEST_SIZE["mini"])
     pointers, _ = samplers.floyd_warshall(weights)
-    (public / "starter.json").write_text(json.dumps(STARTER[variant]) + "\n", encoding="utf-8")
-    np.savez(answers / "test.npz", weights=weights.astype(np.float32), pointers=pointers.astype(np.int16))
-    facts = {"graphs_at_once": GRAPHS_AT_ONCE[variant]}
-    (answers / "test.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
+    return weights, pointers
+
+
+def published() -> tuple[np.ndarray, np.ndarray]:
+    """Graphs and pointers by the generator of the package dm-clrs."""
+    import clrs
+
+    sampler, _ = clrs.build_sampler("floyd_warshall", seed=SEED, num_samples=TEST_GRAPHS, length=TEST_SIZE["full"])
+    feedback = sampler.next()
+    points = {point.name: np.asarray(point.data) for point in (*feedback.features.inputs, *feedback.outputs)}
+    return points["A"], points["Pi"]

@@ -1,30 +1,31 @@
 """Contrails in infrared images: training records with masks, test records without, hidden masks of the latter.
 
 `mini` is generated: drifting clouds over a surface, with thin line-shaped contrails and broad streaks of cirrus. `full`
-takes Kaggle's files: its training records, and its validation records as the test set. NumPy's RandomState is used,
-whose numbers never change.
+takes the public bucket's TFRecord files: the training records, and the validation records as the test set. NumPy's
+RandomState is used, whose numbers never change.
 """
 
 import csv
 import json
-import os
-import shutil
+import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 MASKS = ["human_individual_masks.npy", "human_pixel_masks.npy"]
+LABELLED = 4  # the frame that the masks are about
 
 
 def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     """train/, test/, metadata and sample_submission.csv in ``public``, answers.csv and shape.json in ``answers``."""
-    masks = generate(public) if variant == "mini" else kaggle(raw, public)
-    (shape,) = {mask.shape for mask in masks.values()}
+    masks, (rows, columns) = generate(public) if variant == "mini" else unpack(raw, public)
     ids = sorted(masks)
     write(public / "sample_submission.csv", [[record, "-"] for record in ids])
-    write(answers / "answers.csv", [[record, encode(masks[record])] for record in ids])
-    (answers / "shape.json").write_text(json.dumps({"rows": shape[0], "columns": shape[1]}))
+    write(answers / "answers.csv", [[record, masks[record]] for record in ids])
+    (answers / "shape.json").write_text(json.dumps({"rows": rows, "columns": columns}))
 
 
 def encode(mask: np.ndarray) -> str:
@@ -41,44 +42,152 @@ def write(path: Path, rows: list[list[str]]) -> None:
         csv.writer(file, lineterminator="\n").writerows([["record_id", "encoded_pixels"], *rows])
 
 
-# --- Kaggle's files ----------------------------------------------------------------------------------------
+# --- the bucket's files ------------------------------------------------------------------------------------
+
+# What the features with the infrared bands 8 to 16 are called.
+BANDS = {
+    "08": "upper_vapor",
+    "09": "mid_vapor",
+    "10": "low_vapor",
+    "11": "cloud_top",
+    "12": "ozone",
+    "13": "data_10um",
+    "14": "data_11um",
+    "15": "data_12um",
+    "16": "co2",
+}
+PLACE = ("row_min", "row_size", "col_min", "col_size")
+TYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8"}  # DataType of TensorFlow's tensors
+Value = int | memoryview
 
 
-def kaggle(raw: Path, public: Path) -> dict[str, np.ndarray]:
-    """Records linked to where they belong; the masks of the validation records by id."""
-    for name in ("train_metadata.json", "validation_metadata.json"):
-        shutil.copyfile(raw / name, public / name)
-    masks = {}
+def unpack(raw: Path, public: Path) -> tuple[dict[str, str], tuple[int, int]]:
+    """All records and their metadata in ``public``; the encoded masks of the test records by id, and their shape.
+
+    The files name no ids: a record's is the number of its file and its place there, five digits each.
+    """
+    masks, shapes = {}, set()
     for part, folder in (("train", "train"), ("validation", "test")):
-        records = sorted(path for path in (raw / part).iterdir() if path.is_dir())
-        if not records:
-            raise ValueError(f"{part}/ has no records")
-        for record in records:
-            target = public / folder / record.name
-            target.mkdir(parents=True)
-            for file in sorted(record.glob("band_*.npy")):
-                link(file, target / file.name)
-            if part == "train":
-                for name in MASKS:
-                    link(record / name, target / name)
-            else:
-                masks[record.name] = np.load(record / MASKS[1], allow_pickle=False)[..., 0]
-    return masks
+        metadata = []
+        for shard in sorted(raw.glob(f"{part}.tfrecords-*")):
+            for index, content in enumerate(records(shard)):
+                features = example(content)
+                record = f"{int(shard.name.split('-')[1]):05d}{index:05d}"
+                if features["n_times_before"] != [LABELLED]:
+                    raise ValueError(f"{shard.name}, record {index}: its masks are about another frame than {LABELLED}")
+                mask = keep(features, public / folder / record, with_masks=part == "train")
+                shapes.add(mask.shape)
+                if part == "validation":
+                    masks[record] = encode(mask)
+                place = {name: float(features[name][0]) for name in PLACE}
+                metadata.append({"record_id": record, **place, "timestamp": float(features["timestamp"][0])})
+        if not metadata:
+            raise ValueError(f"there is no record in {part}.tfrecords-*")
+        (public / f"{part}_metadata.json").write_text(json.dumps(metadata))
+    (shape,) = shapes
+    return masks, shape
 
 
-def link(file: Path, target: Path) -> None:
-    """The same file under another path: there are hundreds of gigabytes of them."""
-    try:
-        os.link(file, target)
-    except OSError:
-        shutil.copyfile(file, target)
+def keep(features: dict[str, list[Any]], folder: Path, *, with_masks: bool) -> np.ndarray:
+    """Write a record's bands and, for training, its masks; the mask of most labellers (rows, columns) is returned."""
+    folder.mkdir(parents=True)
+    for band, name in BANDS.items():
+        np.save(folder / f"band_{band}.npy", tensor(features[name][0]).astype(np.float32))
+    majority = tensor(features["human_pixel_masks"][0])
+    if with_masks:
+        np.save(folder / MASKS[0], tensor(features["human_individual_masks"][0]))
+        np.save(folder / MASKS[1], majority)
+    return majority[..., 0]
+
+
+def records(file: Path) -> Iterator[memoryview]:
+    """The contents of a TFRecord file: each between its length with a checksum (12 bytes) and its own checksum (4)."""
+    with file.open("rb") as stream:
+        while head := stream.read(12):
+            length = struct.unpack("<Q", head[:8])[0] if len(head) == 12 else 0
+            content = stream.read(length)
+            if len(head) < 12 or len(content) < length or len(stream.read(4)) < 4:
+                raise ValueError(f"{file.name} is cut off")
+            yield memoryview(content)
+
+
+def example(content: memoryview) -> dict[str, list[Any]]:
+    """The features of a serialized tf.train.Example by name: lists of bytes, of floats or of whole numbers."""
+    found = {}
+    for _, features in fields(content):
+        for _, entry in fields(features):
+            name, feature = (value for _, value in sorted(fields(entry)))
+            ((kind, values),) = fields(feature)
+            found[bytes(name).decode()] = FEATURES[kind](values)
+    return found
+
+
+def floats(values: memoryview) -> list[float]:
+    """The numbers of a FloatList, packed or one by one."""
+    return [float(number) for _, part in fields(values) for number in np.frombuffer(part, "<f4")]
+
+
+def whole_numbers(values: memoryview) -> list[int]:
+    """The numbers of an Int64List, packed or one by one."""
+    found: list[int] = []
+    for _, part in fields(values):
+        if isinstance(part, int):
+            found.append(part)
+            continue
+        at = 0
+        while at < len(part):
+            number, at = varint(part, at)
+            found.append(number)
+    return [number - (1 << 64) if number >> 63 else number for number in found]
+
+
+FEATURES = {1: lambda values: [part for _, part in fields(values)], 2: floats, 3: whole_numbers}
+
+
+def tensor(content: memoryview) -> np.ndarray:
+    """The array of a serialized TensorProto: its type (field 1), shape (2) and content (4)."""
+    parts = dict(fields(content))
+    shape = [next((size for _, size in fields(dimension)), 0) for number, dimension in fields(parts[2]) if number == 2]
+    return np.frombuffer(parts[4], TYPES[parts[1]]).reshape(shape)
+
+
+def fields(message: memoryview) -> Iterator[tuple[int, Value]]:
+    """The fields of a message in protocol buffers' wire format: number and value."""
+    at = 0
+    while at < len(message):
+        key, at = varint(message, at)
+        number, kind = key >> 3, key & 7
+        if kind == 0:
+            value, at = varint(message, at)
+            yield number, value
+            continue
+        if kind == 2:
+            size, at = varint(message, at)
+        elif kind in (1, 5):
+            size = 8 if kind == 1 else 4
+        else:
+            raise ValueError(f"a field of the unknown kind {kind}")
+        if at + size > len(message):
+            raise ValueError("a field goes beyond its message")
+        yield number, message[at : at + size]
+        at += size
+
+
+def varint(message: memoryview, at: int) -> tuple[int, int]:
+    """The number of variable length at ``at``, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
 
 
 # --- the generator -----------------------------------------------------------------------------------------
 
 SIZE = 64  # pixels, both ways
 FRAMES = 8
-LABELLED = 4  # the frame that the masks are about
 RECORDS = {"train": 160, "test": 60}
 LABELLERS = (0.35, 0.45, 0.6)  # how much of a contrail's full strength each labeller takes for a part of it
 NOISE = 0.28  # of a difference of two bands, in kelvin
@@ -107,8 +216,8 @@ class Streak:
         return np.exp(-(across**2) / (2 * width**2)) * (np.abs(along) < self.length / 2)
 
 
-def generate(public: Path) -> dict[str, np.ndarray]:
-    """All records and their metadata in ``public``; the masks of the test records by id."""
+def generate(public: Path) -> tuple[dict[str, str], tuple[int, int]]:
+    """All records and their metadata in ``public``; the encoded masks of the test records by id, and their shape."""
     rng = np.random.RandomState(0)
     masks = {}
     for part, count in RECORDS.items():
@@ -125,11 +234,11 @@ def generate(public: Path) -> dict[str, np.ndarray]:
                 np.save(folder / MASKS[0], labels[:, :, None].astype(np.int8))
                 np.save(folder / MASKS[1], majority[..., None])
             else:
-                masks[record] = majority
+                masks[record] = encode(majority)
             metadata.append(place(rng, record))
         name = "train" if part == "train" else "validation"
         (public / f"{name}_metadata.json").write_text(json.dumps(metadata, indent=1))
-    return masks
+    return masks, (SIZE, SIZE)
 
 
 def place(rng: np.random.RandomState, record: str) -> dict[str, object]:

@@ -1,0 +1,128 @@
+"""Objects of a public bucket of Google Cloud Storage: listed, then downloaded one after the other, each kept."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+from pytest_mlab.core.task import Source, Task
+from pytest_mlab.data.sources.base import (
+    Options,
+    announce,
+    place_file,
+    require_consent,
+    require_packages,
+    unavailable,
+)
+from pytest_mlab.data.sources.download import Download, Failed, Unreached, ask
+from pytest_mlab.errors import SuiteError
+
+ENDPOINT = "https://storage.googleapis.com"
+ENDPOINT_VARIABLE = "STORAGE_EMULATOR_HOST"
+"""Where it is set, another server is asked, as Google's own clients do."""
+
+_WILD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object of a bucket; ``md5`` is hexadecimal, and '' for objects that the bucket has none of."""
+
+    name: str
+    size: int
+    md5: str
+    generation: str
+
+
+def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
+    """Put the objects of the bucket that ``source.ref`` (``<bucket>/<pattern>``) names into ``into``, under their names
+    without the folder that the pattern begins with.
+
+    Whole objects are kept among the downloads, and the part of one that was cut off. Raises DataUnavailable, SuiteError
+    when the bucket has no such objects.
+    """
+    require_packages(task, options, "httpx", "tqdm")
+    require_consent(source, task, options)
+    bucket, _, pattern = source.ref.partition("/")
+    try:
+        objects = list(listed(bucket, pattern))
+    except (Failed, Unreached) as failure:
+        raise unavailable(f"the list of {source.ref}: {failure}", task, options) from None
+    if not objects:
+        raise SuiteError(f"{task.name}: {source.ref}: the bucket has no such objects")
+    store = options.downloads / "gcs" / bucket
+    store.mkdir(parents=True, exist_ok=True)
+    missing = [one for one in objects if not _is_whole(_kept(one, store), one)]
+    if missing:
+        size = sum(one.size for one in missing) / 1e6
+        announce(
+            f"downloading {len(missing)} of {len(objects)} objects of {source.ref} "
+            f"({size:.6g} MB, licence: {source.licence})",
+            options,
+        )
+    for one in missing:
+        _download(bucket, one, store, task, options)
+    folder = PurePosixPath(_prefix(pattern) + "x").parent
+    for one in objects:
+        place_file(_kept(one, store), into / PurePosixPath(one.name).relative_to(folder))
+
+
+def listed(bucket: str, pattern: str) -> Iterator[Object]:
+    """The objects whose names match, in the bucket's order. Raises Failed, Unreached."""
+    token = ""
+    while True:
+        query = f"prefix={quote(_prefix(pattern), safe='')}&fields=items(name,size,md5Hash,generation),nextPageToken"
+        page = ask(f"{_endpoint()}/storage/v1/b/{bucket}/o?{query}" + (f"&pageToken={quote(token)}" if token else ""))
+        for item in page.get("items", []):
+            if fnmatchcase(item["name"], pattern) and not item["name"].endswith("/"):
+                yield _object(item)
+        token = page.get("nextPageToken", "")
+        if not token:
+            return
+
+
+def _object(item: dict[str, Any]) -> Object:
+    if any(part in ("", ".", "..") for part in item["name"].split("/")):
+        raise Failed(f"it names {item['name']!r}, which is no safe path")
+    md5 = base64.b64decode(item.get("md5Hash", "")).hex()
+    return Object(item["name"], int(item["size"]), md5, item["generation"])
+
+
+def _download(bucket: str, one: Object, store: Path, task: Task, options: Options) -> None:
+    from filelock import FileLock
+
+    whole = _kept(one, store)
+    address = f"{_endpoint()}/{bucket}/{quote(one.name)}?generation={one.generation}"
+    label = PurePosixPath(one.name).name
+    with FileLock(f"{whole}.lock"):
+        if _is_whole(whole, one):
+            return
+        try:
+            Download(address, whole, one.md5, label, "md5", one.size, options.progress).run()
+        except Failed as failure:
+            raise unavailable(str(failure), task, options) from None
+
+
+def _kept(one: Object, store: Path) -> Path:
+    """Where a whole object lies: a generation of an object never changes."""
+    return store / f"{one.generation}-{PurePosixPath(one.name).name}"
+
+
+def _is_whole(file: Path, one: Object) -> bool:
+    return file.is_file() and file.stat().st_size == one.size
+
+
+def _prefix(pattern: str) -> str:
+    return _WILD.split(pattern, maxsplit=1)[0]
+
+
+def _endpoint() -> str:
+    named = os.environ.get(ENDPOINT_VARIABLE, "")
+    return ENDPOINT if not named else named if "://" in named else f"http://{named}"
