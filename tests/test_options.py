@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_mlab.core.values import PerModel
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.options import BY_FIELD, NEWEST, TABLE, MlabOptions, add_flags, given, resolve
 
@@ -44,6 +45,10 @@ def test_values_of_the_command_line() -> None:
         "--mlab-repeats=2",
         "--mlab-max-time=1h30m",
         "--mlab-max-cost=1.5",
+        "--mlab-run-max-cost=20",
+        "--mlab-rpm=60",
+        "--mlab-rpm=a/b=30",
+        "--mlab-exclude-waits",
         "--mlab-network",
         "--mlab-fail-under=25%",
         "--mlab-run-dir=out",
@@ -59,6 +64,8 @@ def test_values_of_the_command_line() -> None:
     assert options.active
     assert options.budget.max_seconds == 5400.0
     assert options.budget.max_cost == 1.5
+    assert options.budget.exclude_waits
+    assert (options.run_max_cost, options.rpm, options.tpm) == (20.0, (PerModel(60), PerModel(30, "a/b")), ())
 
 
 def test_resume_may_stand_alone() -> None:
@@ -84,6 +91,9 @@ def test_command_line_wins_over_ini_and_ini_over_default() -> None:
         (["--mlab-max-time=5x"], "--mlab-max-time=5x: '5x' is no duration.*5h"),
         (["--mlab-max-cost=-1"], "--mlab-max-cost=-1: give a number above 0"),
         (["--mlab-max-cost=inf"], "give a number above 0"),
+        (["--mlab-run-max-cost=0"], "--mlab-run-max-cost=0: give a number above 0"),
+        (["--mlab-rpm=fast"], "--mlab-rpm=fast: give a whole number from 1, or model=number"),
+        (["--mlab-tpm=gpt-4=0"], "--mlab-tpm=gpt-4=0: give a whole number from 1"),
         (["--mlab-threshold=nan"], "--mlab-threshold=nan: give a number such as 0.1"),
         (["--mlab-fail-under=120%"], "give a share between 0 and 1"),
         (["--mlab-data=ful"], "--mlab-data=ful: allowed: full, mini"),
@@ -113,3 +123,4 @@ def test_bad_ini_value_names_the_setting() -> None:
 def test_given_lists_what_differs_from_the_defaults() -> None:
     options = parsed("--mlab-agent=baseline", "--mlab-agent=reference", "--mlab-repeats=8", "--mlab-data=full")
     assert given(options) == {"--mlab-agent": "baseline, reference", "--mlab-data": "full"}
+    assert given(parsed("--mlab-rpm=60", "--mlab-rpm=a=5")) == {"--mlab-rpm": "60, a=5"}

@@ -52,11 +52,15 @@ class Said:
 
 
 class Session(Project):
-    """A project with the toy suite whose commands run in processes of their own, in the real sandbox."""
+    """A project with the toy suite whose commands run in processes of their own, in the real sandbox; ``patience`` is
+    how many seconds each may take."""
 
-    def __init__(self, root: Path, *, tasks: tuple[str, ...] = ("guess",), name: str = RUN) -> None:
+    def __init__(
+        self, root: Path, *, tasks: tuple[str, ...] = ("guess",), name: str = RUN, patience: float = PATIENCE
+    ) -> None:
         self.root = root
         self.name = name
+        self.patience = patience
         write_toy_suite(root, tasks=tasks)
 
     def __repr__(self) -> str:
@@ -113,7 +117,7 @@ class Session(Project):
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=PATIENCE,
+            timeout=self.patience,
             check=False,
         )
         return Said(done.returncode, done.stdout, done.stderr)
