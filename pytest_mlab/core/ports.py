@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -134,11 +135,12 @@ class ModelReply:
 @dataclass(frozen=True)
 class ModelFacts:
     """What is known of a model before it is called: its litellm name, whether it takes tools natively (others get
-    them by a text protocol) and how many tokens fit into a prompt (None: unknown)."""
+    them by a text protocol), how many tokens fit into a prompt, and how many an answer may have (None: unknown)."""
 
     name: str
     native_tools: bool
     context: int | None
+    max_output: int | None = None
 
 
 class ModelClient(Protocol):
@@ -179,6 +181,48 @@ class Model(Protocol):
         ...
 
 
+# --- people --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Where a person sits: the device's name, their editor's command ('' without) and the terminal's type."""
+
+    device: str
+    editor: str = ""
+    term: str = ""
+
+
+class Person(Protocol):
+    """Who sits at the terminal that the run was started from."""
+
+    def tell(self, text: str) -> None:
+        """Show ``text``."""
+        ...
+
+    def ask(self, prompt: str) -> str:
+        """The line that they enter. Raises EOFError for ctrl-D and when the terminal is gone, KeyboardInterrupt for
+        ctrl-C, BudgetExhausted when the trial's time is over first."""
+        ...
+
+    def held(self) -> AbstractContextManager[None]:
+        """Until the end of the block ctrl-C ends no process: it is raised from a question."""
+        ...
+
+    def interrupting(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
+        """Until the end of the block ctrl-C calls ``stop``, in another thread."""
+        ...
+
+    @property
+    def has_editor(self) -> bool:
+        """Whether :meth:`edit` can be used."""
+        ...
+
+    def edit(self, text: str, name: str) -> str:
+        """What they make of ``text`` in their editor; ``name`` is a file's. Raises ConfigError."""
+        ...
+
+
 # --- environment and agents ----------------------------------------------------------------------------------
 
 
@@ -198,6 +242,11 @@ class Environment(Protocol):
     @property
     def model(self) -> Model:
         """The metered model client. Raises ConfigError when the run names no model."""
+        ...
+
+    @property
+    def person(self) -> Person:
+        """Who sits at the terminal. Raises ConfigError in a run in which nobody is asked."""
         ...
 
     @property
@@ -224,6 +273,10 @@ class Environment(Protocol):
         """Do one step. Mistakes come back as observations with ``ok`` False; raises TrialOver when the trial has
         ended and BudgetExhausted when a limit was reached. What the step runs in the sandbox is stopped after
         ``timeout`` seconds, and with the trial's time in any case."""
+        ...
+
+    def cancel(self) -> None:
+        """Stop what the step that another thread waits for runs in the sandbox."""
         ...
 
     def restore(self, step: int) -> Sequence[str]:
@@ -275,7 +328,8 @@ class Agent(Protocol):
 
     It may have ``requirements``, a tuple of packages as pip takes them: where one is absent, its trials are skipped
     with the command that installs it; ``interactive = True``, when it talks to who sits at the terminal; and, where
-    it runs a program of its own in the sandbox:
+    it runs a program of its own in the sandbox (``requirements`` may then be the instance's, and
+    ``requirements_mend`` the command that installs them):
 
     ``needs_endpoint = True``
         the trial's model is offered to that program over HTTP;

@@ -42,12 +42,17 @@ class Asked:
         return "fast" if _FAST.search(self.model) else "main"
 
     def complete(self, model: Model) -> ModelReply:
-        """The answer of the trial's model. Raises what :meth:`pytest_mlab.core.ports.Model.complete` does."""
+        """The answer of the trial's model. Raises what :meth:`pytest_mlab.core.ports.Model.complete` does.
+
+        A program bounds answers by what the model can give that it believes to talk to: where the trial's can give
+        less, providers would refuse that, so it is cut.
+        """
+        possible = model.facts(self.role).max_output if self.max_tokens else None
         return model.complete(
             self.messages,
             role=self.role,
             temperature=self.temperature,
-            max_tokens=self.max_tokens,
+            max_tokens=min(self.max_tokens, possible) if self.max_tokens and possible else self.max_tokens,
             stop=self.stop,
             tools=self.tools,
             must_call=self.must_call,

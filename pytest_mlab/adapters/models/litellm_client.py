@@ -78,7 +78,8 @@ class LitellmClient:
         settings = self.settings(model)
         price = price_of(settings)
         tools = settings.tools == "native" if settings.tools else knows_tools(settings.model)
-        return ModelFacts(settings.model, tools, settings.context or (price.context if price else None))
+        context, output = (price.context, price.max_output) if price else (None, None)
+        return ModelFacts(settings.model, tools, settings.context or context, output)
 
     def _ask(self, request: ModelRequest, waited: float) -> Any:
         left = request.end(waited) - self.clock()

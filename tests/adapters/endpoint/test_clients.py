@@ -249,6 +249,11 @@ class TestAnthropic:
         assert second["messages"][2]["content"] == "it says hello"
         assert tokens(served)[0] == tokens(served)[1]
 
+    def test_answers_are_not_asked_to_be_longer_than_the_model_can_give(self, served: Served) -> None:
+        served.script(["short"])
+        served.run(ANTHROPIC + "ask(model='claude-opus-5', max_tokens=9000, messages=hello)\nprint('0')")
+        assert served.server.requests[0].body["max_tokens"] == 4096
+
     def test_count_tokens_calls_no_model(self, served: Served) -> None:
         served.script([])
         few, more = served.run(

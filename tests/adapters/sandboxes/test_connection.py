@@ -172,3 +172,38 @@ def test_kept_does_not_grow_with_the_stream() -> None:
     for _ in range(1000):
         kept.add(bytes(10_000))
         assert len(kept._tail) < 100_000
+
+
+def test_only_the_command_that_runs_is_cancelled() -> None:
+    sent: list[str] = []
+
+    def answer(request: dict[str, Any]) -> bytes:
+        sent.append(f"{request['type']} {request['id']}")
+        if request["type"] == "cancel":
+            return end(request, status=None, killed_for="cancelled")
+        return out(request, b"working")
+
+    connection, _ = connect([answer])
+    connection.cancel()
+    done = connection.execute(["sleep", "600"], timeout=1, sink=lambda data: connection.cancel())
+    assert (done.exit_status, done.killed_for, done.output) == (None, "cancelled", b"working")
+    connection.cancel()
+    assert sent == ["execute 2", "cancel 2"]
+
+
+def test_the_relay_is_where_the_newest_supervisor_says() -> None:
+    ports = iter([4001, 4002])
+    hello = {"type": "hello", "protocol": 1, "pid": 2, "python": "3"}
+
+    class Relaying(FakeSupervisor):
+        def send(self, data: bytes, deadline: float | None) -> None:
+            request = json.loads(data[8 : 8 + struct.unpack_from(">I", data)[0]])
+            if request["type"] == "open":
+                self.waiting += frame({**hello, "id": request["id"], "relay_port": next(ports)})
+
+    connection = SupervisedConnection(
+        lambda: Relaying(lambda request: b""), {"workspace": "/workspace"}, python="python3", places={}
+    )
+    assert connection.relay_port == 4001
+    assert connection.execute(["true"], timeout=1).killed_for == "lost"
+    assert connection.relay_port == 4002

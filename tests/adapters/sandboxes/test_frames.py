@@ -42,6 +42,14 @@ def test_replies_are_read_piece_by_piece() -> None:
     assert replies == [Hello(1, 7, "3.11.7"), Output(2, b"\0\xff"), End(3, 0, None, ""), Pong(4)]
 
 
+def test_a_greeting_may_name_the_port_of_a_relay() -> None:
+    hello = {"type": "hello", "id": 1, "protocol": 1, "pid": 7, "python": "3.11.7"}
+    assert parse(json.dumps({**hello, "relay_port": 40123}).encode(), b"") == Hello(1, 7, "3.11.7", 40123)
+    for port in (-1, 65536, "80", None, 1.5, True):
+        with pytest.raises(BadFrame, match="relay_port"):
+            parse(json.dumps({**hello, "relay_port": port}).encode(), b"")
+
+
 def test_requests_are_bounded() -> None:
     with pytest.raises(ValueError, match="4194304"):
         encode({"argv": "x" * (5 << 20)})
