@@ -222,13 +222,13 @@ class Controller:
         if self.run is not None and self.items:
             self.figures = RunFigures.of(self.run, self.policy, self.results(self.run))
             reports = verdict_reports(self.figures, with_properties=self.options.junit_properties == "all")
+            more: list[pytest.TestReport] = []
             if self.figures.stopped:
-                reports += stopped(self.figures.stopped, self.resume_command())
+                more = stopped(self.figures.stopped, self.resume_command())
             elif self._nothing_ran(self.run):
-                reports += nothing_ran(
-                    len(self.trials), next(iter(self._not_run(self.run).values()), "nobody says why")
-                )
-            self._log(reports)
+                more = nothing_ran(len(self.trials), next(iter(self._not_run(self.run).values()), "nobody says why"))
+            self.session.testscollected += bool(more)
+            self._log(reports + more)
         return result
 
     def count(self, items: int) -> None:
