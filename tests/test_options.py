@@ -102,6 +102,10 @@ def test_command_line_wins_over_ini_and_ini_over_default() -> None:
         (["--mlab-agent= "], "give a name"),
         (["--mlab-gate=none", "--mlab-fail-under=0.5"], "--mlab-fail-under needs --mlab-gate=aggregate"),
         (["--mlab-resume=a", "--mlab-run-dir=b"], "both name a run"),
+        (["--mlab-record=a", "--mlab-replay=b"], "exclude each other"),
+        (["--mlab-replay-mode=lenient"], "--mlab-replay-mode=lenient needs --mlab-replay=DIR"),
+        (["--mlab-replay=a", "--mlab-replay-mode=fuzzy"], "allowed: lenient, strict"),
+        (["--mlab-resume=a", "--mlab-record=b"], "goes on recording or replaying as it began; leave --mlab-record out"),
     ],
 )
 def test_bad_values_are_named_with_what_is_allowed(words: list[str], message: str) -> None:

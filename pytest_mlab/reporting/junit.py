@@ -42,6 +42,7 @@ def suite_properties(figures: RunFigures) -> list[tuple[str, str]]:
         ("mlab.missing", len(figures.missing)),
         ("mlab.spent_usd", figures.spending.dollars if figures.spending.calls else None),
         ("mlab.run_max_cost_usd", settings.run_max_cost),
+        *([("mlab.replayed_from", settings.replay)] if settings.replay else []),
         ("mlab.gate", figures.gate.policy.mode),
         ("mlab.gate_passed", figures.gate.passed),
     ]

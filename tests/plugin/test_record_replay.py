@@ -123,7 +123,7 @@ def test_reports_say_that_nothing_was_measured_now(project: Project, replay: Rep
     assert result.ret == 0
     assert "REPLAYED (strict) from" in " ".join(result.stdout.str().split("=\nrun ")[-1].split())
     assert "REPLAYED (strict) from" in (project.run_dir / "report.md").read_text(encoding="utf-8")
-    assert project.summary()["conditions"]["replayed_from"] == str(mine)
+    assert project.summary()["conditions"]["replayed_from"] == project.junit_suite()["mlab.replayed_from"] == str(mine)
     recorded = read_recording(first(mine))
     used = project.result(TRIAL)["ledger"]
     assert used["model_calls"] == 2

@@ -17,7 +17,7 @@ WORKSPACE = "<mlab:workspace>"
 # Keys by the forms that providers give them. Narrow on purpose: key_padding_mask in somebody's code is no key, and a
 # reply that is changed here is another reply when it is replayed.
 _KEY = re.compile(
-    r"\b(?:sk|pk|rk)-(?:[A-Za-z]+\d*-)*(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Za-z0-9_-]{20,}"
+    r"\b(?:sk|pk|rk)-(?:[A-Za-z]+\d*-){0,4}(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Za-z0-9_-]{20,}"
     r"|\b(?:hf|gsk|r8|nvapi|pplx|gh[pousr])[_-](?=[A-Za-z]*\d)[A-Za-z0-9_-]{30,}"
     r"|\bxai-[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}|(?<=Bearer )[A-Za-z0-9._~+/-]{16,}=*"
 )

@@ -35,7 +35,10 @@ def prompt(text: str) -> ModelRequest:
         ('File "/tmp/tmpab12cd34/x.py"', 'File "/tmp/pytest-of-me/y.py"'),
         ("<object at 0x7f3a5c001230>", "<object at 0x5581e0>"),
         ("[pid 1234] began", "[pid 99] began"),
-        ("[... 5012 bytes left out; all 40512 bytes are kept as", "[... 5013 bytes left out; all 40513 bytes are kept as"),
+        (
+            "[... 5012 bytes left out; all 40512 bytes are kept as",
+            "[... 5013 bytes left out; all 40513 bytes are kept as",
+        ),
     ],
 )
 def test_what_varies_from_run_to_run_does_not_matter(one: str, another: str) -> None:

@@ -90,7 +90,9 @@ def saying(text: str) -> ModelReply:
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     failed = RecordedError("RateLimitError", "m: the provider limits the rate", retries=2, waited=1.5)
-    found = read_recording(write(tmp_path / "1.jsonl", (ASKED, ANSWER), (asking("x"), failed), (asking("y"), saying(""))))
+    found = read_recording(
+        write(tmp_path / "1.jsonl", (ASKED, ANSWER), (asking("x"), failed), (asking("y"), saying("")))
+    )
     assert found.header == HEADER
     assert found.whole
     assert [call.number for call in found.calls] == [1, 2, 3]
