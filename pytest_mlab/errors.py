@@ -98,15 +98,24 @@ class ModelError(MlabError):
 
 
 class ProviderError(ModelError):
-    """A model call failed for reasons outside the agent."""
+    """A model call failed for reasons outside the agent.
+
+    ``for_everyone``: no call of this model can succeed until somebody mends the key or the account.
+    """
+
+    for_everyone: bool = False
 
 
 class AuthError(ProviderError):
-    """The provider refused the key (401, 403)."""
+    """The provider refused the key (401), or what is asked for with it (403: that call only)."""
+
+    for_everyone = True
 
 
 class QuotaError(ProviderError):
     """The account has no money or quota left (402, insufficient_quota): waiting does not mend it."""
+
+    for_everyone = True
 
 
 class RateLimitError(ProviderError):

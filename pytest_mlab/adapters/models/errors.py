@@ -43,7 +43,9 @@ def translate(error: Exception, model: str, redact: Callable[[str], str]) -> Mod
     if isinstance(error, litellm().ContextWindowExceededError) or status == 413:
         return ContextWindowError(f"{model}: the prompt does not fit the model's context window: {words}")
     if status in (401, 403) or "missing credentials" in words.lower():
-        return AuthError(f"{model}: the provider refused the key, check the provider's key variable: {words}")
+        refused = AuthError(f"{model}: the provider refused the key, check the provider's key variable: {words}")
+        refused.for_everyone = status != 403  # which may be about one request's content
+        return refused
     if status == 402 or _is_out_of_money(error):
         return QuotaError(f"{model}: the account has no money or quota left: {words}")
     if status == 429:

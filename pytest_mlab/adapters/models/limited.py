@@ -19,7 +19,7 @@ from pytest_mlab.adapters.models.retry import number_from
 from pytest_mlab.adapters.models.tokens import prompt_tokens
 from pytest_mlab.core.ports import ModelReply, ModelRequest
 from pytest_mlab.core.trial import slug
-from pytest_mlab.errors import AuthError, ModelError, ProviderDownError, QuotaError, RateLimitError
+from pytest_mlab.errors import AuthError, ModelError, ProviderDownError, ProviderError, QuotaError, RateLimitError
 
 _FIRST_REPLY = 1000
 """Tokens that a reply is expected to have before there was one, unless the request says how many at most."""
@@ -230,7 +230,7 @@ class _Turn:
 
     def failed(self, error: ModelError, delay: float | None) -> None:
         """Tell the other workers: to wait as long as this one, or not to ask any more."""
-        if isinstance(error, tuple(_KINDS.values())):
+        if isinstance(error, ProviderError) and error.for_everyone:
             self.gate.shared.give_up(self.line.endpoint, type(error).__name__, str(error))
         elif isinstance(error, RateLimitError) and delay:
             self.gate.shared.hold(self.line.endpoint, delay)

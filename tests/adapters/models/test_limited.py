@@ -229,10 +229,14 @@ class TestWithTheRealClient:
     def test_all_wait_as_long_as_one_was_told(self, bench: Bench, server: ScriptedServer) -> None:
         server.restart([script.rate_limited(retry_after=17), say("one"), say("two")])
         one, other = (self.client(bench, bench.gate()) for _ in range(2))
-        bench.clock.during = lambda: threads.append(bench.shared.held("at openai/m"))
-        threads: list[float] = []
-        assert one.complete(ask()).waited >= 17.0
-        assert threads[0] == 0.0  # held until then
+        held: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            held.append(bench.shared.held("at openai/m"))
+            bench.clock.sleep(seconds)
+
+        assert replace(one, sleep=sleep).complete(ask()).waited >= 17.0
+        assert held == [pytest.approx(17.0)]  # for the others as well
         assert other.complete(ask()).waited == 0.0
 
     def test_the_first_refusal_is_the_last_request(self, bench: Bench, server: ScriptedServer) -> None:
@@ -241,6 +245,12 @@ class TestWithTheRealClient:
             with pytest.raises(AuthError, match="Incorrect API key"):
                 self.client(bench, bench.gate()).complete(ask())
         assert len(server.requests) == 1
+
+    def test_a_request_that_is_forbidden_stops_no_other(self, bench: Bench, server: ScriptedServer) -> None:
+        server.restart([script.unauthorized(403), say("one")])
+        with pytest.raises(AuthError):
+            self.client(bench, bench.gate()).complete(ask())
+        assert self.client(bench, bench.gate()).complete(ask()).text == "one"
 
     def test_free_waits_move_the_deadline(self, bench: Bench, server: ScriptedServer) -> None:
         server.restart([script.rate_limited(retry_after=17), say("one")])
