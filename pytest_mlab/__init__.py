@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ModelFacts,
         ModelReply,
         Observation,
+        Person,
         Step,
         ToolCall,
     )
@@ -52,6 +53,7 @@ _HOMES = {
         "ModelFacts",
         "ModelReply",
         "Observation",
+        "Person",
         "Step",
         "ToolCall",
     ),
@@ -88,6 +90,7 @@ __all__ = [
     "ModelReply",
     "Observation",
     "Outcome",
+    "Person",
     "ProgramFailed",
     "Step",
     "ToolCall",

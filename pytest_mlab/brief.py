@@ -7,9 +7,11 @@ that all workers, late replacements included, collect the same items.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
+
+from pytest_mlab.core.ports import Terminal
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,13 @@ class TaskBrief:
 
 @dataclass(frozen=True)
 class Brief:
-    """``blocked`` says by trial name what is missing and the command that mends it."""
+    """``blocked`` says by trial name what is missing and the command that mends it; ``terminal`` is where a person
+    sits, in a run that asks one."""
 
     run_dir: Path
     tasks: Mapping[str, TaskBrief]
     blocked: Mapping[str, str]
+    terminal: Terminal | None = None
 
     def to_wire(self) -> dict[str, Any]:
         """As plain builtins."""
@@ -36,10 +40,12 @@ class Brief:
             "run_dir": str(self.run_dir),
             "tasks": {name: (t.modality, t.slow, t.gpus, t.backstop) for name, t in self.tasks.items()},
             "blocked": dict(self.blocked),
+            "terminal": None if self.terminal is None else astuple(self.terminal),
         }
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> Brief:
         """The brief again."""
         tasks = {name: TaskBrief(*values) for name, values in data["tasks"].items()}
-        return cls(Path(data["run_dir"]), tasks, data["blocked"])
+        terminal = data["terminal"] and Terminal(*data["terminal"])
+        return cls(Path(data["run_dir"]), tasks, data["blocked"], terminal)

@@ -85,6 +85,7 @@ class MlabOptions:
     docker_image: str | None = None
     network: bool = False
     data: str = "mini"
+    help: str = "nobody"
     threshold: float | None = None
     gate: str | None = None
     fail_under: float | None = None
@@ -216,6 +217,13 @@ TABLE: tuple[Option, ...] = (
     Option("docker-image", "Image of the docker sandbox", parse=name, metavar="IMAGE"),
     Option("network", "Let sandboxes reach the network", kind="switch", parse=switch, ini="bool"),
     Option("data", "Data variant: mini or full (default: mini)", parse=one_of("mini", "full"), metavar="VARIANT"),
+    Option(
+        "help",
+        "Who answers an agent's Request Help: nobody, or human, which is you at the terminal while the trial's time "
+        "goes on (default: nobody)",
+        parse=one_of("nobody", "human"),
+        metavar="WHO",
+    ),
     Option(
         "threshold",
         "Improvement over the baseline to pass, strictly, in place of each task's own; 0.1 is 10 %%",

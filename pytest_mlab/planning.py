@@ -88,6 +88,7 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pl
         consent=options.accept_rules,
         snapshot_file_mb=options.snapshot_file_mb,
         run_disk_mb=options.run_disk_mb,
+        help=options.help,
         models=models,
         run_max_cost=options.run_max_cost,
         record=str(options.record.expanduser().absolute()) if options.record else "",

@@ -36,6 +36,7 @@ from pytest_mlab.reporting.render import write_reports
 from pytest_mlab.reporting.table import table
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared
+from pytest_mlab.terminal import find_terminal
 from pytest_mlab.timeouts import backstop
 from pytest_mlab.verdicts import VERDICTS, nothing_ran, stopped, verdict_reports
 from pytest_mlab.worker import SELECTION, Worker
@@ -88,6 +89,7 @@ class Controller:
         self.policy = GatePolicy.resolve(options.gate, options.fail_under)
         with usage_errors():
             self.planned: Planned = planning.make_plan(options, config.rootpath, probe=not config.option.collectonly)
+            self.terminal = None if config.option.collectonly else find_terminal(config, self.planned.plan)
             self.run: RunDir | None = None
             if not config.option.collectonly:
                 self.run = planning.freeze(self.planned, options, config.rootpath)
@@ -121,7 +123,7 @@ class Controller:
             )
             for name, task in self.planned.tasks.items()
         }
-        return Brief(self.planned.path, tasks, self.planned.blocked)
+        return Brief(self.planned.path, tasks, self.planned.blocked, self.terminal)
 
     @property
     def trials(self) -> tuple[TrialId, ...]:
@@ -160,8 +162,8 @@ class Controller:
 
     def _start_heartbeat(self, run: RunDir) -> None:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is None or is_quiet(self.config):
-            return
+        if reporter is None or is_quiet(self.config) or self.terminal is not None:
+            return  # the latter: it would write over what a person reads and types
         write = terminal_writer(reporter, shared=not is_distributed(self.config))
         self._heartbeat = Heartbeat(Progress(run, run.plan.trials), self.options.heartbeat, write)
         self._heartbeat.start()

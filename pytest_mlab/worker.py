@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_mlab.adapters.terminal import kept
 from pytest_mlab.collect import Run, trial_of
 from pytest_mlab.core.trial import TrialId, TrialResult
 from pytest_mlab.core.wire import Builtin, trial_properties
@@ -81,9 +82,10 @@ class Worker:
         if self._runner is None:
             from pytest_mlab.compose import TrialRunner
 
-            self._runner = TrialRunner(self.directory.path)
+            self._runner = TrialRunner(self.directory.path, terminal=self._run.brief.terminal)
         try:
-            return self._runner.run(trial)
+            with kept(self._run.brief.terminal):
+                return self._runner.run(trial)
         except BaseException:
             # an interrupt or pytest-timeout: nothing of the trial may outlive it
             self.close()

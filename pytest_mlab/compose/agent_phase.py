@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mlab.adapters.agent_loader import digest_now, load_agent, shown_files
 from pytest_mlab.adapters.agent_settings import make_agent
+from pytest_mlab.adapters.terminal import TerminalPerson
 from pytest_mlab.compose.endpoints import make_endpoint
 from pytest_mlab.compose.job import Job
 from pytest_mlab.compose.models import make_model
 from pytest_mlab.compose.packages import check_packages
 from pytest_mlab.core.budget import Ledger
-from pytest_mlab.core.ports import Agent, Connection, Environment, Mount, Sandbox, SandboxSpec
+from pytest_mlab.core.ports import Agent, Connection, Environment, Mount, Sandbox, SandboxSpec, Terminal
 from pytest_mlab.core.trial import EndedBy, Outcome
 from pytest_mlab.errors import (
     AgentLoadError,
@@ -74,7 +75,8 @@ _BEFORE = (
 def run_agent_phase(payload: Mapping[str, Any]) -> None:
     """Run the agent's part of the trial that ``payload`` names, down to its last event ``agent_ended``.
 
-    ``grace`` is how many seconds the agent may go on past its budget before the kernel ends the process.
+    ``grace`` is how many seconds the agent may go on past its budget before the kernel ends the process; ``terminal``
+    is where a person can be asked, None when none can.
     """
     job = Job.from_payload(payload)
     redact = Redactor(os.environ)
@@ -83,7 +85,7 @@ def run_agent_phase(payload: Mapping[str, Any]) -> None:
             agent = load_planned_agent(job)
             with contextlib.closing(_open_sandbox(job, agent)) as opened:
                 check_packages(job.task, opened.connection)
-                part = _Part(job, opened, journal, redact)
+                part = _Part(job, opened, journal, redact, payload.get("terminal"))
                 part.play(agent, payload["grace"])
         except _BEFORE as error:
             traceback.print_exc()
@@ -136,7 +138,9 @@ def _open_sandbox(job: Job, agent: Agent) -> _Opened:
 class _Part:
     """The agent's part of one trial, from its first event to its last."""
 
-    def __init__(self, job: Job, opened: _Opened, journal: Journal, redact: Redactor) -> None:
+    def __init__(
+        self, job: Job, opened: _Opened, journal: Journal, redact: Redactor, terminal: Mapping[str, str] | None
+    ) -> None:
         self._opened = opened
         self._journal = journal
         self._snapshots = Snapshots(
@@ -153,6 +157,9 @@ class _Part:
         self._model = make_model(
             job, self._account, journal, redact, inside=opened.connection.locate("."), pass_time=clock.move
         )
+        person = None
+        if terminal is not None:
+            person = TerminalPerson(Terminal(**terminal), self._account.remaining_seconds)
         self._env = TrialEnvironment(
             task=job.task,
             workspace=opened.workspace,
@@ -165,6 +172,8 @@ class _Part:
             scripts=partial(scripted_actions, job.task),
             on_runaway=self._run_away,
             programs=Programs(opened.connection, self._account, job.dir, gateway=opened.gateway, places=opened.places),
+            person=person,
+            helper=person if job.settings.help == "human" else None,
         )
 
     def play(self, agent: Agent, grace: float) -> None:

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from pytest_mlab.compose.job import Job, scratch_of
+from pytest_mlab.core.ports import Terminal
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.data.prepare import prepare
 from pytest_mlab.errors import StoreError, SuiteError
@@ -51,7 +52,8 @@ class TrialRunner:
 
     ``grace`` is how long an agent may go on past its budget (default: :func:`grace_of` it): then an alarm ends its
     process. When the process has
-    not ended ``around`` seconds after that, it is killed from here. ``clock`` gives monotonic seconds.
+    not ended ``around`` seconds after that, it is killed from here. ``terminal`` is where its person sits. ``clock``
+    gives monotonic seconds.
     """
 
     def __init__(
@@ -60,11 +62,13 @@ class TrialRunner:
         *,
         grace: float | None = None,
         around: float = AROUND,
+        terminal: Terminal | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = RunDir.open(run_dir.absolute())
         self._grace = grace
         self._around = around
+        self._terminal = terminal
         self._clock = clock
         self._watches: dict[bool, Watch] = {}
 
@@ -112,7 +116,7 @@ class TrialRunner:
         try:
             grace = grace_of(job.budget.max_seconds) if self._grace is None else self._grace
             seconds = job.budget.max_seconds + job.budget.free_wait + grace + self._around
-            said: dict[str, Any] = {"grace": grace}
+            said: dict[str, Any] = {"grace": grace, "terminal": self._terminal and asdict(self._terminal)}
             ending = self._phase(job, AGENT, AGENT_LOG, said, seconds)
             words = last_words(job.dir.path / AGENT_LOG)
             said = {"ending": asdict(ending), "last_words": words, "started_at": started}

@@ -18,6 +18,7 @@ from pytest_mlab.core.ports import (
     Model,
     ModelReply,
     Observation,
+    Person,
     Step,
 )
 from pytest_mlab.core.task import Task
@@ -61,6 +62,8 @@ class TrialEnvironment:
         scripts: Callable[[Literal["baseline", "reference"]], Sequence[Action]],
         on_runaway: Callable[[], NoReturn],
         programs: Programs | None = None,
+        person: Person | None = None,
+        helper: Person | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._task = task
@@ -74,7 +77,8 @@ class TrialEnvironment:
         self._now = now
         self._trial_dir = trial_dir
         self._log_dir = trial_dir.logs
-        self._context = Context(workspace, connection, account, trial_dir, model, task.resources)
+        self._person = person
+        self._context = Context(workspace, connection, account, trial_dir, model, task.resources, helper=helper)
         self._history: list[Step] = []
         self._backups: list[dict[str, tuple[str | None, ...]]] = [{}]
         self._over: TrialOver | None = None
@@ -101,6 +105,13 @@ class TrialEnvironment:
         if self._model is None:
             raise ConfigError("this run names no model for the agent; give one with --mlab-model=NAME")
         return self._model
+
+    @property
+    def person(self) -> Person:
+        """Who sits at the terminal. Raises ConfigError in a run in which nobody is asked."""
+        if self._person is None:
+            raise ConfigError("nobody sits at a terminal in this run; start it with pytest, in a terminal")
+        return self._person
 
     @property
     def budget(self) -> Budget:
@@ -264,6 +275,10 @@ class TrialEnvironment:
         self._history.append(Step(index, action, observation, seconds))
         self._backups.append({name: tuple(kept) for name, kept in self._context.backups.items()})
         return observation
+
+    def cancel(self) -> None:
+        """Stop what the step that another thread waits for runs in the sandbox."""
+        self._context.connection.cancel()
 
     # --- going back ------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from pytest_mlab.core.ports import (
     ModelFacts,
     ModelReply,
     Observation,
+    Person,
     Role,
     Step,
 )
@@ -122,6 +123,8 @@ class FakeEnvironment:
     notes: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     done: bool = False
     restored: list[int] = field(default_factory=list)
+    somebody: Person | None = None
+    cancelled: int = 0
     ended: Execution = Execution(0, b"", 0, 0.0)
     programs: list[tuple[tuple[str, ...], dict[str, str], bytes]] = field(default_factory=list)
     put: dict[str, bytes] = field(default_factory=dict)
@@ -129,6 +132,14 @@ class FakeEnvironment:
     @property
     def actions(self) -> Mapping[str, ActionSpec]:
         return {name: spec(name) for name in ACTIONS}
+
+    @property
+    def person(self) -> Person:
+        assert self.somebody is not None
+        return self.somebody
+
+    def cancel(self) -> None:
+        self.cancelled += 1
 
     @property
     def ledger(self) -> Ledger:

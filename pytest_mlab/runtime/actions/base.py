@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pytest_mlab.core.ports import Action, ActionSpec, Connection, Model
+from pytest_mlab.core.ports import Action, ActionSpec, Connection, Model, Person
 from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import BadRequestError, ConfigError, ContextWindowError, MlabError
 from pytest_mlab.runtime.account import Account
@@ -42,7 +42,7 @@ class Context:
 
     ``limits`` are what the sandbox allows; ``step`` is the number of the step that is being done, which may run
     something for ``timeout`` seconds (None: as long as the trial has time); ``backups`` names the versions that edits
-    replaced, by file, oldest first (None: there was no file).
+    replaced, by file, oldest first (None: there was no file). ``helper`` answers Request Help.
     """
 
     workspace: Workspace
@@ -55,6 +55,7 @@ class Context:
     timeout: float | None = None
     backups: dict[str, list[str | None]] = field(default_factory=dict)
     backup_count: int = 0
+    helper: Person | None = None
 
     def keep(self, fd: int) -> str:
         """Copy an open file to the trial's backups, under a number that only grows; its name there."""

@@ -145,6 +145,8 @@ def _ended(name: str, done: Execution, context: Context) -> str:
         return f"{name} was stopped after the {context.timeout:.0f} seconds that it may take. {output}"
     if done.killed_for == "timeout":
         return f"{name} was stopped because the time of the trial is used up: the budget is over. {output}"
+    if done.killed_for == "cancelled":
+        return f"{name} was stopped from outside. {output}"
     if done.killed_for == "memory":
         return f"{name} was stopped because it needed more than {limits.memory_mb} MiB of memory. {output}"
     if done.killed_for == "pids":
