@@ -116,8 +116,8 @@ class MlabOptions:
 TABLE: tuple[Option, ...] = (
     Option(
         "model",
-        "litellm model name, such as gpt-4-turbo or openai/my-model (repeatable); without --mlab-agent it drives the "
-        "research agent",
+        "litellm model name, such as gpt-4-turbo or openai/my-model, or an alias of mlab-models.toml (repeatable); "
+        "without --mlab-agent it drives the research agent",
         kind="list",
         parse=name,
         metavar="NAME",
@@ -143,8 +143,8 @@ TABLE: tuple[Option, ...] = (
     Option("fast-model", "Model that summarises long texts (default: the main model)", parse=name, metavar="NAME"),
     Option(
         "agent",
-        "Agent under test: a name from agents/, path/to/file.py:Class, package.module:Class or an entry point "
-        "(repeatable)",
+        "Agent under test: a name from agents/, path/to/file.py:Class, package.module:Class, an entry point or any "
+        "program, command:LINE (repeatable)",
         kind="list",
         parse=name,
         metavar="AGENT",

@@ -81,3 +81,15 @@ def test_a_program_that_is_not_there_is_said_before_anything_runs(project: Proje
     done = project.run("--mlab-agent=command:./missing.py")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*the agent command: the program */missing.py does not exist*"])
+
+
+def test_recorded_and_replayed(project: Project, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(project, "ask.py", ASK)
+    options = ["--mlab-agent=command:./ask.py", "--mlab-model=gpt-4-turbo", QUIET]
+    assert project.spawn(*options, "--mlab-record=kept").ret == 0
+    monkeypatch.delenv("OPENAI_API_KEY")
+    project.name = "again"
+    assert project.spawn(*options, "--mlab-replay=kept", "--mlab-run-dir=again").ret == 0
+    assert len(server.requests) == 1
+    again = project.result("guess/command-ask--gpt-4-turbo/1")
+    assert (again["outcome"], again["ledger"]["steps"], again["ledger"]["model_calls"]) == ("below_threshold", 1, 1)
