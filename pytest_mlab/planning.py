@@ -179,6 +179,8 @@ def _agents(options: MlabOptions, rootdir: Path) -> tuple[PlannedAgent, ...]:
     from pytest_mlab.adapters.agent_loader import plan_agents
 
     agents = plan_agents(options.agent or (DEFAULT_AGENT,), rootdir, options.agent_arg)
+    if not options.model:
+        agents = tuple(replace(agent, needs_model=False) if agent.model_optional else agent for agent in agents)
     names = [agent.name for agent in agents]
     for agent in agents:
         if names.count(agent.name) > 1:
