@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 from tests.support.project import RUN, Project
@@ -51,3 +52,18 @@ def test_a_trial_that_was_interrupted_starts_afresh(project: Project) -> None:
     result = project.run(f"--mlab-resume={RUN}", run_dir=False)
     assert result.ret == 0, result.stdout.str()
     assert (project.trial("guess/reference/1") / "attempts" / "1" / "trace.jsonl").is_file()
+
+
+def test_the_limits_of_the_whole_run_may_be_others_and_a_trials_may_not(project: Project) -> None:
+    project.run("--mlab-agent=reference", run_dir=False)
+    same = ("--mlab-agent=reference", "--mlab-resume")
+    result = project.run(*same, "--mlab-run-max-cost=5", "--mlab-rpm=60", run_dir=False)
+    assert result.ret == 0, result.stdout.str()
+    result.stdout.fnmatch_lines(["mlab: $5.00 for the run"])
+    [plan] = (project.path / "reports").glob("*/plan.json")
+    assert json.loads(plan.read_text())["settings"]["run_max_cost"] == 5.0
+    result = project.run(*same, run_dir=False)
+    result.stdout.fnmatch_lines(["mlab: $5.00 for the run"])
+    result = project.run(*same, "--mlab-exclude-waits", run_dir=False)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: *budget was *exclude_waits=False*"])
