@@ -15,6 +15,7 @@ from pytest_mlab.reporting.trace import trial_lines
 from pytest_mlab.store.events import Event, ProgramEnded, StepDone
 from pytest_mlab.store.rundir import RunDir
 from tests.support import scripted_server as script
+from tests.support.docker_engine import docker_image
 from tests.support.scripted_server import ScriptedServer
 from tests.support.toy_run import make_run
 from tests.support.toy_suite import BASELINE, BETTER_TRAIN, REFERENCE, write_toy_suite
@@ -57,6 +58,14 @@ subprocess.run([sys.executable, "train.py"], check=True)
     "locked.py": "ask('hello'); time.sleep(600)",
     "broken.py": "print('a line'); print(); ask('hello'); sys.exit('nothing works')",
     "stumbling.py": "subprocess.run([sys.executable, 'train.py']); ask('hello'); sys.exit(3)",
+    "parallel.py": """
+import threading
+said = []
+threads = [threading.Thread(target=lambda: said.append(ask("at once"))) for _ in range(6)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(sorted(one[:3] for one in said))
+""",
     "careless.py": """
 print(ask("much"))
 print(ask("wrong"))
@@ -72,6 +81,7 @@ AGENTS = (
     "command:python stumbling.py",
     "command:python careless.py",
     "command:no-such-program --at all",
+    "command:python parallel.py",
     "command:python locked.py",
 )
 
@@ -219,11 +229,51 @@ def test_a_program_that_is_not_there(trials: Trials) -> None:
     assert "the program 'no-such-program' is not in the sandbox; mend: install it" in result.reason
 
 
+def test_calls_at_once_are_steps_one_by_one(trials: Trials) -> None:
+    result = trials.play(7, lambda request: "yes")
+    assert (result.ended_by, result.ledger.steps, len(trials.server.requests)) == (EndedBy.STEPS, 3, 3)
+    (ended,) = (event for event in trials.events(7) if isinstance(event, ProgramEnded))
+    assert ended.output.strip() == str(["403"] * 3 + ["yes"] * 3)
+
+
 def test_a_refused_key_ends_it_at_once(trials: Trials) -> None:
     # The last one: no other trial of a run calls a model after that.
-    result = trials.play(7, [script.unauthorized()])
+    result = trials.play(8, [script.unauthorized()])
     assert (result.outcome, result.ended_by) == (Outcome.PROVIDER_ERROR, EndedBy.ERROR)
     assert "AuthError" in result.reason
     assert len(trials.server.requests) == 1
-    (step,) = trials.steps(7)
+    (step,) = trials.steps(8)
     assert (step.ok, step.observation[:10]) == (False, "AuthError:")
+
+
+# --- alone -----------------------------------------------------------------------------------------------------
+
+
+def test_a_call_under_way_ends_with_the_trials_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_toy_suite(tmp_path)
+    (tmp_path / "ask.py").write_text(ASK + "ask('hello')")
+    with ScriptedServer([script.hang()]) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        run = make_run(tmp_path, ["command:python3 ask.py"], model=MODEL, budget=Budget(3, 3.0))
+        (trial,) = run.plan.trials
+        with TrialRunner(run.path) as runner:
+            result = runner.run(trial)
+    assert (result.outcome, result.ended_by) == (Outcome.NO_SUBMISSION, EndedBy.SECONDS)
+    kinds = [event.type for event in run.trial(trial).events()]
+    assert kinds[:5] == ["trial_started", "model_call", "step", "program_ended", "agent_ended"]
+
+
+def test_in_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_toy_suite(tmp_path)
+    (tmp_path / "solve.sh").write_text(ASK + PROGRAMS["solve.sh"])
+    (tmp_path / "solve.sh").chmod(0o700)  # who runs it inside is not its owner
+    with docker_image() as image, ScriptedServer(["first think", BETTER_TRAIN]) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        run = make_run(tmp_path, ["command:./solve.sh {prompt}"], model=MODEL, sandbox="docker", docker_image=image)
+        (trial,) = run.plan.trials
+        with TrialRunner(run.path) as runner:
+            result = runner.run(trial)
+    assert (result.outcome, result.score, result.ledger.steps) == (Outcome.SUCCESS, REFERENCE, 2)
+    assert result.ledger.usage == server.usage

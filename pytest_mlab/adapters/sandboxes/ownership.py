@@ -31,30 +31,40 @@ def readable_mounts(spec: SandboxSpec, resources: contextlib.ExitStack) -> Sandb
 
 def _readable_by_all(source: Path) -> bool:
     if not source.is_dir():
-        return bool(source.stat().st_mode & 0o004)
+        return _usable_by_all(source.stat().st_mode)
     for _, _, files, fd in os.fwalk(source, follow_symlinks=False):
         if os.fstat(fd).st_mode & 0o005 != 0o005:
             return False
         for name in files:
             mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
-            if stat.S_ISREG(mode) and not mode & 0o004:
+            if stat.S_ISREG(mode) and not _usable_by_all(mode):
                 return False
     return True
+
+
+def _usable_by_all(mode: int) -> bool:
+    """Whether others may read a file, and execute it where its owner may."""
+    return _for_all(mode) & ~mode & 0o005 == 0
+
+
+def _for_all(mode: int) -> int:
+    return 0o755 if mode & 0o100 else 0o644
 
 
 def _readable_copy(source: Path, target: Path) -> Path:
     """A copy of files, folders and symbolic links (as links); what else may be in a folder is left out."""
     if not source.is_dir():
-        shutil.copyfile(source, target)
-        target.chmod(0o644)
+        _copy_for_all(source, target)
         return target
-    shutil.copytree(source, target, symlinks=True, ignore=_neither_file_nor_folder, copy_function=shutil.copyfile)
-    for folder, _, files in os.walk(target):
+    shutil.copytree(source, target, symlinks=True, ignore=_neither_file_nor_folder, copy_function=_copy_for_all)
+    for folder, _, _ in os.walk(target):
         os.chmod(folder, 0o755)
-        for name in files:
-            if not os.path.islink(os.path.join(folder, name)):
-                os.chmod(os.path.join(folder, name), 0o644)
     return target
+
+
+def _copy_for_all(source: str | Path, target: str | Path) -> None:
+    shutil.copyfile(source, target)
+    os.chmod(target, _for_all(os.stat(source).st_mode))
 
 
 def _neither_file_nor_folder(folder: str, names: list[str]) -> list[str]:
