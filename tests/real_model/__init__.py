@@ -1,0 +1,1 @@
+"""Whole trials with a real, small language model. It solves nothing; it is real in all else."""
