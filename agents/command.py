@@ -69,6 +69,7 @@ class CommandAgent:
     def __init__(self, settings: CommandSettings | None = None) -> None:
         self.settings = settings or self.Settings()
         self.words = shlex.split(self.settings.command)
+        self.program = "" if "/" in (self.words or ["/"])[0] else self.words[0]
 
     def program_files(self, rootdir: Path) -> Mapping[str, Path]:
         """Words of the command that name something of the project, and what the settings name besides."""

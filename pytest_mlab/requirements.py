@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -101,7 +102,7 @@ def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[st
     """What keeps each trial from running, by its name; ``sandbox`` is what is missing for all of them."""
     needy = {agent.name for agent in plan.agents if agent.needs_model and not plan.settings.replay}
     of_task = {task.name: sandbox or missing_for_task(task, plan.settings) for task in tasks.values()}
-    of_agent = {agent.name: missing_for_agent(agent) for agent in plan.agents}
+    of_agent = {agent.name: missing_for_agent(agent, plan.settings.sandbox) for agent in plan.agents}
     of_model = cache(lambda name: missing_key(plan.settings.of_model(name)))
     found: dict[str, str] = {}
     for trial in plan.trials:
@@ -112,9 +113,27 @@ def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[st
     return found
 
 
-def missing_for_agent(agent: PlannedAgent) -> str:
-    """The packages that the agent imports and that are absent; '' when all are there."""
-    return _absent(f"the agent {agent.name}", agent.requirements, agent.mend)
+def missing_for_agent(agent: PlannedAgent, sandbox: str) -> str:
+    """The packages that the agent imports, or the program that it runs, where they are absent; '' when all is there.
+    What an image of docker holds is seen only when it runs."""
+    absent = _absent(f"the agent {agent.name}", agent.requirements, agent.mend)
+    return absent or (_program(agent) if sandbox in ("bubblewrap", "local") else "")
+
+
+def _program(agent: PlannedAgent) -> str:
+    """Where a sandbox shows this machine's own programs: those on its PATH."""
+    from pytest_mlab.adapters.sandboxes.opening import system_path
+
+    if not agent.program or shutil.which(agent.program, path=system_path()):
+        return ""
+    elsewhere = shutil.which(agent.program)
+    where = f", only as {elsewhere}, which the sandbox does not show" if elsewhere else ""
+    return str(
+        RequirementMissing(
+            f"the agent {agent.name} needs the program {agent.program}, and there is none{where}",
+            mend="install it below /usr, or --mlab-sandbox=docker with an image that has it",
+        )
+    )
 
 
 def missing_for_task(task: Task, settings: RunSettings) -> str:

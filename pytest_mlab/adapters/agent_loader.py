@@ -102,6 +102,7 @@ def _planned(named: Named, place: _Place, found: type[Agent], args: Sequence[Age
         mend=getattr(made, "requirements_mend", ""),
         interactive=getattr(found, "interactive", False),
         model_optional=getattr(found, "model_optional", False),
+        program=_installed(made, rootdir) if isinstance(made, Agent) else "",
     )
 
 
@@ -118,6 +119,12 @@ def _digest(place: _Place, found: type[Agent], settings: Mapping[str, object], r
     if shown := shown_files(make_agent(found, settings), rootdir) if hasattr(found, "program_files") else {}:
         digest = hashlib.sha256(f"{digest}\n{content_digest(shown)}".encode()).hexdigest()
     return digest
+
+
+def _installed(agent: Agent, rootdir: Path) -> str:
+    """The program that an agent runs, unless it is one of the project's own files."""
+    program = str(getattr(agent, "program", ""))
+    return "" if program in shown_files(agent, rootdir) else program
 
 
 def shown_files(agent: Agent, rootdir: Path) -> Mapping[str, Path]:

@@ -41,7 +41,8 @@ class PlannedAgent:
     ``settings`` are those that differ from the agent's defaults, as JSON values; ``digest`` covers them and its files.
     ``requirements`` are packages that it imports, as pip takes them, and ``mend`` the command that installs them ('':
     pip install); an ``interactive`` one talks to who sits at the
-    terminal; one with ``model_optional`` works without a model, and then has ``needs_model`` False.
+    terminal; one with ``model_optional`` works without a model, and then has ``needs_model`` False;
+    ``program`` is what it runs in the sandbox, where that has to be installed there.
     """
 
     name: str
@@ -53,6 +54,12 @@ class PlannedAgent:
     mend: str = ""
     interactive: bool = False
     model_optional: bool = False
+    program: str = ""
+
+    @property
+    def unmetered(self) -> bool:
+        """True for one that could have a model and was given none."""
+        return self.model_optional and not self.needs_model
 
     @property
     def said(self) -> str:

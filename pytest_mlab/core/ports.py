@@ -335,6 +335,8 @@ class Agent(Protocol):
         the trial's model is offered to that program over HTTP;
     ``model_optional = True``
         without a model it works as well, then with ``needs_model`` taken for False;
+    ``program``
+        an instance's: what it runs, where that has to be installed in the sandbox;
     ``program_files(self, rootdir: Path) -> Mapping[str, Path]``
         files and folders of the host that the sandbox shows read-only, by the words that programs' arguments have for
         them. The agent's digest covers them. Raises ConfigError.

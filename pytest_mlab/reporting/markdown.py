@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
 from pytest_mlab.core.gate import GateResult
+from pytest_mlab.core.plan import PlannedAgent
 from pytest_mlab.core.trial import Outcome, TrialResult
 from pytest_mlab.reporting import text
 from pytest_mlab.reporting.figures import RunFigures
@@ -147,7 +148,7 @@ def _identity(figures: RunFigures) -> list[str]:
     lines = ["## What ran", ""]
     rows = [[name, _value(value)] for name, value in sorted(identity.items())]
     rows += [[f"task {t.name}", t.digest[:12]] for t in figures.run.plan.tasks]
-    rows += [[f"agent {a.name}", f"{a.digest[:12]}{', ' if a.said else ''}{a.said}"] for a in figures.run.plan.agents]
+    rows += [[f"agent {a.name}", ", ".join(filter(None, _agent(a)))] for a in figures.run.plan.agents]
     return lines + grid(["", "value"], rows, 2)
 
 
@@ -157,3 +158,8 @@ def _value(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_value, value))
     return str(value)
+
+
+def _agent(agent: PlannedAgent) -> tuple[str, ...]:
+    unmetered = "without a model: calls of its own are not counted" if agent.unmetered else ""
+    return agent.digest[:12], agent.said, unmetered

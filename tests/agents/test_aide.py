@@ -1,4 +1,4 @@
-"""aideml as it is, in whole trials: sandbox, relay, endpoint, litellm and evaluation are real, the provider scripted."""
+"""aideml as it is, in whole trials: sandbox, relay, endpoint, litellm, evaluation are real, the provider scripted."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_absent_it_is_said_how_to_install_it(tmp_path: Path) -> None:
     agent = plan_agent("aide", tmp_path)
     assert agent.requirements == ("aideml>=0.2.2",)
     assert "pip install --no-deps aideml" in agent.mend
-    assert "pip install --no-deps" in missing_for_agent(replace(agent, requirements=("aideml>=99",)))
+    assert "pip install --no-deps" in missing_for_agent(replace(agent, requirements=("aideml>=99",)), "local")
 
 
 def test_an_environment_of_its_own(tmp_path: Path) -> None:

@@ -83,6 +83,20 @@ def test_a_program_that_is_not_there_is_said_before_anything_runs(project: Proje
     done.stderr.fnmatch_lines(["*the agent command: the program */missing.py does not exist*"])
 
 
+def test_a_program_that_is_not_installed_is_a_skip_that_says_so(project: Project) -> None:
+    done = project.run("--mlab-agent=command:no-such-tool -p {prompt}", QUIET)
+    done.stdout.fnmatch_lines(["*1 skipped*"])
+    said = " ".join(done.stdout.str().split())
+    assert "needs the program no-such-tool, and there is none; mend: install it below /usr, or" in said
+
+
+def test_a_report_says_that_calls_were_not_counted(project: Project) -> None:
+    put(project, "solve.py", SOLVE)
+    assert project.run("--mlab-agent=command:solve.py", QUIET).ret == 0
+    report = (project.run_dir / "report.md").read_text()
+    assert "command=solve.py, without a model: calls of its own are not counted" in report
+
+
 def test_recorded_and_replayed(project: Project, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     put(project, "ask.py", ASK)
     options = ["--mlab-agent=command:./ask.py", "--mlab-model=gpt-4-turbo", QUIET]
