@@ -171,6 +171,8 @@ def _model_call(event: ModelCall) -> Iterator[str]:
         facts.append(waited)
     if event.error:
         facts.append(f"failed: {event.error}")
+    if event.remark:
+        facts.append(event.remark)
     yield from _wrap(", ".join(facts), "  ")
 
 

@@ -61,6 +61,7 @@ def a_traced_run(path: Path) -> RunDir:
                 cost=None,
                 seconds=3.2,
                 waited=1.0,
+                remark="asked by text from now on",
                 retries=1,
                 ledger=LEDGER,
             )
@@ -107,7 +108,8 @@ def test_a_trial_reads_from_start_to_end(tmp_path: Path, capsys: pytest.CaptureF
         "below_threshold: a reason",
         "score 0.7; baseline 0.5; needed 0.55; improvement +0.0%; within the baseline's",
         "started in sandbox bubblewrap, data mini, on a machine",
-        "  model call: main, m, 1.2k tokens, $?, 3.2s, 1 retry (1.0s of waiting)",
+        "  model call: main, m, 1.2k tokens, $?, 3.2s, 1 retry (1.0s of waiting), asked",
+        "    by text from now on",
         '  note plan: {"status": "first"}',
         "step 1: Execute Script, 12.0s, exit status 1, error",
         "    script_name: train.py",
@@ -130,7 +132,7 @@ def test_a_step_is_shown_whole_with_its_model_calls(tmp_path: Path, capsys: pyte
     assert show(tmp_path, "r", TRIAL.name, "--step", "1") == 0
     out = capsys.readouterr().out
     lines = out.splitlines()
-    assert lines[1:6] == ["    prompt:", "    | [user]", "    | Improve it.", "    | Now.", "    reply:"]
+    assert lines[2:7] == ["    prompt:", "    | [user]", "    | Improve it.", "    | Now.", "    reply:"]
     assert r"    | Thought: run it\x1b[2J" in lines
     assert "    | epoch 18 é" in lines
     assert out.replace("\n    | ", "").count("x" * 300) == 1

@@ -29,6 +29,7 @@ class FakeClient:
         self.cost = cost
         self.error = error
         self.requests: list[ModelRequest] = []
+        self.remark = ""
         self.during: Callable[[], None] = lambda: None
 
     def complete(self, request: ModelRequest) -> ModelReply:
@@ -38,7 +39,7 @@ class FakeClient:
             raise self.error
         calls = (ToolCall("1", tool.name, SECRET) for tool in request.tools)
         return ModelReply(
-            "fine " + SECRET, request.model, Usage(30, 10, 5, 2), self.cost, 1.5, 2, 0.7, "stop", tuple(calls)
+            "fine " + SECRET, request.model, Usage(30, 10, 5, 2), self.cost, 1.5, 2, 0.7, "stop", tuple(calls), self.remark
         )
 
     def facts(self, model: str) -> ModelFacts:
@@ -103,6 +104,12 @@ def test_prompt_and_reply_are_blobs_without_secrets(bench: Bench) -> None:
     assert prompt["messages"] == [{"role": "system", "content": "key [KEY]"}, {"role": "user", "content": "hello"}]
     assert prompt["temperature"] == 0.5
     assert bench.store.read_bytes(call.reply) == b"fine [KEY]"
+
+
+def test_what_was_done_otherwise_than_asked_is_written(bench: Bench) -> None:
+    bench.client.remark = f"tools were refused with {SECRET}"
+    bench.model.complete("hello")
+    assert [call.remark for call in bench.calls] == ["tools were refused with [KEY]"]
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def _as_json(call: ToolCall) -> str:
         arguments = None
     if not isinstance(arguments, dict):
         arguments = call.arguments  # what the model wrote, though it is no object
-    return json.dumps({"name": call.name, "arguments": arguments}, ensure_ascii=False)
+    return _whole(json.dumps({"name": call.name, "arguments": arguments}, ensure_ascii=False))
 
 
 # --- and back ------------------------------------------------------------------------------------------------
@@ -242,9 +242,14 @@ def _call(value: Any, names: Mapping[str, str], *, known: bool) -> tuple[str, st
     if isinstance(value.get("function"), dict):
         value = value["function"]
     name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "")
-    arguments = next((value[key] for key in _ARGUMENTS if key in value), {})
+    arguments: Any = next((value[key] for key in _ARGUMENTS if key in value), {})
     action = names.get(wire_name(name).lower())
     if not name or (known and action is None) or not isinstance(arguments, (dict, str)):
         return None
-    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return action or name, written
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return action or _whole(name), _whole(text)
+
+
+def _whole(text: str) -> str:
+    """``text`` without halves of surrogate pairs, which JSON can escape and UTF-8 cannot write."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -89,6 +89,13 @@ def test_line_breaks_in_a_string() -> None:
     assert json.loads(found.arguments) == {"path": "a\nb"}
 
 
+def test_half_a_character_does_not_break_what_is_written_later() -> None:
+    _, [found] = from_text('{"name": "List Files", "arguments": {"path": "\\ud83d.py"}}', TOOLS)
+    assert json.loads(found.arguments) == {"path": "?.py"}
+    escaped = ToolCall("c", "List Files", '{"path": "\\ud83d"}')
+    assert written("", [escaped]).encode("utf-8")
+
+
 @pytest.mark.parametrize(
     "text",
     [
