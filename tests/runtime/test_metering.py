@@ -39,7 +39,16 @@ class FakeClient:
             raise self.error
         calls = (ToolCall("1", tool.name, SECRET) for tool in request.tools)
         return ModelReply(
-            "fine " + SECRET, request.model, Usage(30, 10, 5, 2), self.cost, 1.5, 2, 0.7, "stop", tuple(calls), self.remark
+            "fine " + SECRET,
+            request.model,
+            Usage(30, 10, 5, 2),
+            self.cost,
+            1.5,
+            2,
+            0.7,
+            "stop",
+            tuple(calls),
+            self.remark,
         )
 
     def facts(self, model: str) -> ModelFacts:
