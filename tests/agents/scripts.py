@@ -97,6 +97,7 @@ CASES: tuple[Case, ...] = (
     Case("research-retrieval", research_reply),
     Case("tree", script=tree_script, submits=True, refused=1),
     Case("tools", tool_call),
+    Case("langchain", tool_call, needs="langchain"),
 )
 
 ELSEWHERE: Mapping[str, str] = {

@@ -31,6 +31,8 @@ COMMON = (
     "no:hypothesispytest",
     "-p",
     "no:anyio",
+    "-p",
+    "no:langsmith_plugin",
 )
 
 

@@ -1,0 +1,66 @@
+"""A real LangChain agent (``create_agent``, a LangGraph graph): its tools are our actions, its model is the trial's.
+
+What it has of its own is LangChain's: the loop, the state, the tool node. Model calls go through the environment, so
+that they are metered, recorded and replayed like those of any other agent. This file imports without LangChain; what
+derives from it is in langchain_parts.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from pytest_mlab import Environment
+
+from .prompting import RESEARCH_LOG, sections, shown_actions
+
+
+class LangchainSettings(BaseModel, frozen=True, extra="forbid"):
+    """What can be changed about the agent."""
+
+    temperature: float | None = Field(default=None, ge=0, description="of the model; null: the provider's default")
+    nudges: int = Field(
+        default=3, ge=0, description="replies in a row without a tool call before the agent takes itself for done"
+    )
+    observation_chars: int = Field(
+        default=20_000, ge=100, description="characters of an observation above which its middle is left out"
+    )
+    add_actions: tuple[str, ...] = Field(default=(), description="actions to offer that are hidden otherwise")
+    remove_actions: tuple[str, ...] = Field(default=(), description="actions not to offer")
+
+
+class LangchainAgent:
+    """Works until it submits, stops calling tools, or the budget ends."""
+
+    needs_model = True
+    requirements = ("langchain>=1.0,<2", "langgraph>=1.0,<2")
+    Settings = LangchainSettings
+
+    def __init__(self, settings: LangchainSettings | None = None) -> None:
+        self.settings = settings or self.Settings()
+
+    def run(self, env: Environment) -> None:
+        """Let the graph run; what ends the trial passes through."""
+        from .langchain_parts import Submitted, agent_graph  # an optional package, seconds to import
+
+        settings = self.settings
+        texts = sections(Path(__file__).with_name("langchain_prompt.md"))
+        graph = agent_graph(
+            env,
+            shown_actions(env.actions, RESEARCH_LOG, settings.add_actions, settings.remove_actions),
+            system=texts["system"].template,
+            nudge=texts["nudge"].template,
+            nudges=settings.nudges,
+            temperature=settings.temperature,
+            observation_chars=settings.observation_chars,
+        )
+        task = texts["task"].substitute(task=env.task_description)
+        try:
+            # One tool at a time, in the order of the calls; the budget, and no count of nodes, ends the loop.
+            graph.invoke(
+                {"messages": [{"role": "user", "content": task}]},
+                {"recursion_limit": 1_000_000, "max_concurrency": 1},
+            )
+        except Submitted:
+            return
