@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_mlab.core.budget import Budget
+from pytest_mlab.core.model_settings import ModelSettings
+from pytest_mlab.core.plan import RunSettings
 from pytest_mlab.reporting import text
+from pytest_mlab.store.shared import Spending
 
 
 @pytest.mark.parametrize(
@@ -70,3 +74,23 @@ def test_terminal_text_is_printable_ascii_on_one_line(found: str) -> None:
 
 def test_long_words_stick_out_and_are_not_broken() -> None:
     assert text.wrapped("a " + "b" * 30 + " c", 20, "  ") == ["  a", "  " + "b" * 30, "  c"]
+
+
+def test_limits_of_the_whole_run() -> None:
+    assert text.about_limits(RunSettings()) == ""
+    models = (ModelSettings("a", "m", rpm=1), ModelSettings("b", "m", tpm=30_000), ModelSettings("c", "other"))
+    settings = RunSettings(run_max_cost=5.0, models=models)
+    shared = "1 request, 30.0k tokens a minute"
+    assert text.about_limits(settings) == f"$5.00 for the run; a {shared}; b {shared}"
+
+
+def test_what_a_run_has_spent_of_its_limit() -> None:
+    assert text.about_spending(Spending(1.0, 2, 0), None) == ""
+    assert text.about_spending(Spending(3.2, 2, 0), 5.0) == "spent $3.20 of $5.00 for the run"
+    assert text.about_spending(Spending(3.2, 2, 1), 5.0).endswith(" for the run, and 1 call of unknown price")
+
+
+def test_waits_for_providers() -> None:
+    assert "10m without waits for providers" in text.conditions(
+        RunSettings(budget=Budget(50, 600.0, exclude_waits=True))
+    )
