@@ -43,8 +43,7 @@ def check(plan: Plan, *, done: Collection[TrialId] = (), resumed: bool = False) 
         more = f"; and {len(named) - _REASONS} more" if len(named) > _REASONS else ""
         what = "replayed" if settings.replay else "recorded"
         raise ConfigError(
-            f"{flag}: {len(reasons)} of {len(plan.trials)} trials cannot be {what}: "
-            f"{'; '.join(named[:_REASONS])}{more}"
+            f"{flag}: {len(reasons)} of {len(plan.trials)} trials cannot be {what}: {'; '.join(named[:_REASONS])}{more}"
         )
 
 
