@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pytest_mlab.commands import consent
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import MlabError
 from pytest_mlab.locate import DEFAULT_SUITE
@@ -43,14 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--suite", default=DEFAULT_SUITE, help="the suite (default: %(default)s)")
     parser.add_argument("--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="where prepared data are kept")
-    parser.add_argument(
-        "--accept-rules",
-        action="append",
-        default=[],
-        metavar="SLUG",
-        help="say that you have accepted the rules of a competition or data set (repeatable)",
-    )
-    parser.add_argument("--yes", action="store_true", help="say so for all rules of the tasks asked for")
+    consent.add_arguments(parser)
     parser.add_argument("--force", action="store_true", help="prepare again what is prepared already")
     parser.add_argument("--json", action="store_true", help="write one JSON list instead of lines; no progress")
 
@@ -97,24 +91,12 @@ def _prepare(task: Task, args: argparse.Namespace) -> Report:
     begun = time.perf_counter()
     ready = None if args.force else is_prepared(task, args.data, cache)
     data = ready or prepare(
-        task, args.data, cache, consent=_consent(task, args), progress=not args.json, force=args.force
+        task, args.data, cache, consent=consent.given(task, args), progress=not args.json, force=args.force
     )
     seconds = round(time.perf_counter() - begun, 3)
     size = sum(entry.stat().st_size for side in (data.public, data.answers) for _, entry in walk(side))
     status: Literal["ready", "prepared"] = "ready" if ready else "prepared"
     return Report(task.name, args.data, status, size, seconds, data.digest, str(data.public.parent))
-
-
-def _consent(task: Task, args: argparse.Namespace) -> tuple[str, ...]:
-    """The rules that were accepted; ``--yes`` accepts all of the task's, and says which."""
-    from pytest_mlab.data.sources.base import rules_of
-
-    accepted = list(args.accept_rules)
-    if args.yes and args.data in task.variants:
-        for word, address in rules_of(task, args.data).items():
-            sys.stderr.write(f"{task.name}: you accept the rules at {address}\n")
-            accepted.append(word)
-    return tuple(accepted)
 
 
 def _say(report: Report) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_mlab.commands import consent
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.locate import DEFAULT_SUITE
 
 if TYPE_CHECKING:
     from pytest_mlab.validation.bench import LeakLimits, Settings, Subject
-    from pytest_mlab.validation.run import Report
+    from pytest_mlab.validation.run import Report, Result
 
 HELP = "prove tasks sound: no leak, a deterministic evaluator, a real baseline"
 
@@ -26,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sandbox", default="auto", metavar="NAME", help="as in a trial (default: %(default)s)")
     parser.add_argument("--docker-image", default="", metavar="IMAGE", help="for the sandbox docker")
     parser.add_argument("--runs", type=int, default=1, metavar="N", help="runs of the baseline (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="tasks at a time (default: %(default)s)")
     parser.add_argument("--only", action="append", default=[], metavar="CHECK", help="make this check (repeatable)")
     parser.add_argument("--list", action="store_true", help="list the checks, and make none")
     parser.add_argument(
@@ -37,16 +42,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="where prepared data are kept")
+    consent.add_arguments(parser)
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="write one JSON list instead of lines")
     shape.add_argument("--markdown", action="store_true", help="write a page with a table instead of lines")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Validate one task after the other; 1 when a check failed or could not be made. Raises ConfigError."""
+    """Validate the tasks; 1 when a check failed or could not be made. Raises ConfigError."""
     from pytest_mlab.suites.catalog import Catalog
     from pytest_mlab.validation.checks import CHECKS
-    from pytest_mlab.validation.render import last_line, markdown
+    from pytest_mlab.validation.render import markdown, summary
+    from pytest_mlab.validation.scratch import sweep
     from pytest_mlab.validation.subjects import subjects
 
     if args.list:
@@ -54,36 +61,60 @@ def run(args: argparse.Namespace) -> int:
         return 0
     settings = _settings(args)
     found = subjects(args.names, Catalog(args.rootdir, settings.cache), DEFAULT_SUITE, settings.cache)
-    reports = [_validate(subject, settings, args) for subject in found]
+    for told in sweep(settings.cache):
+        print(told, file=sys.stderr)
+    reports = list(_reports(found, settings, args))
     if args.json:
         print(json.dumps([report.as_json() for report in reports], indent=1))
     elif args.markdown:
         print(markdown(reports), end="")
     else:
-        print(last_line(reports))
+        print("\n".join(summary(reports)))
     return 0 if all(report.passed for report in reports) else 1
 
 
-def _validate(subject: Subject, settings: Settings, args: argparse.Namespace) -> Report:
+def _reports(found: Sequence[Subject], settings: Settings, args: argparse.Namespace) -> Iterator[Report]:
+    """A report a task, in order; its lines are printed as they come, or when all of them are there with ``--jobs``."""
     from pytest_mlab.validation.checks import chosen
-    from pytest_mlab.validation.render import lines
-    from pytest_mlab.validation.run import Result, validate
+    from pytest_mlab.validation.run import validate
 
-    def told(result: Result) -> None:
-        if not (args.json or args.markdown):
-            print("\n".join(lines(result)), flush=True)
+    checks = chosen(args.only)
+    if args.jobs == 1 or len(found) < 2:
+        for subject in found:
+            _head(subject, settings, args)
+            yield validate(subject, settings, checks, told=partial(_told, args))
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
 
+    with ProcessPoolExecutor(min(args.jobs, len(found)), get_context("spawn")) as pool:
+        one = partial(validate, settings=settings, checks=checks)
+        for subject, report in zip(found, pool.map(one, found), strict=True):
+            _head(subject, settings, args)
+            for result in report.results:
+                _told(args, result)
+            yield report
+
+
+def _head(subject: Subject, settings: Settings, args: argparse.Namespace) -> None:
     if not (args.json or args.markdown):
         print(f"{subject.suite}/{subject.name} (data {settings.variant})", flush=True)
-    return validate(subject, settings, chosen(args.only), told=told)
+
+
+def _told(args: argparse.Namespace, result: Result) -> None:
+    from pytest_mlab.validation.render import lines
+
+    if not (args.json or args.markdown):
+        print("\n".join(lines(result)), flush=True)
 
 
 def _settings(args: argparse.Namespace) -> Settings:
     from pytest_mlab.data.cache import default_cache_dir
     from pytest_mlab.validation.bench import Settings
 
-    if args.runs < 1:
-        raise ConfigError(f"--runs {args.runs}: at least 1 is needed")
+    for word in ("runs", "jobs"):
+        if getattr(args, word) < 1:
+            raise ConfigError(f"--{word} {getattr(args, word)}: at least 1 is needed")
     return Settings(
         cache=(args.cache_dir or default_cache_dir()).resolve(),
         variant=args.data,
@@ -91,6 +122,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         runs=args.runs,
         docker_image=args.docker_image,
         leaks=_limits(args.leak_limit),
+        consent=partial(consent.given, args=args),
+        progress=not args.json,
     )
 
 

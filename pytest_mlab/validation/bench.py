@@ -8,9 +8,9 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ from pytest_mlab.runtime.provision import provision
 from pytest_mlab.runtime.workspace import Workspace
 from pytest_mlab.suites.actions import recorded_script, scripted_actions
 from pytest_mlab.validation.base import Unavailable
+from pytest_mlab.validation.scratch import label_of, scratch_folder
 from pytest_mlab.validation.usage import MeteredSandbox
 
 EVALUATION_TIMEOUT = 600.0
@@ -52,7 +53,8 @@ class LeakLimits:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to validate: ``runs`` of the baseline, on the data ``variant``, in the ``sandbox``."""
+    """How to validate: ``runs`` of the baseline, on the data ``variant``, in the ``sandbox``; ``consent`` names the
+    rules of a task's data that the user has accepted, ``progress`` reports to stderr how they are fetched."""
 
     cache: Path
     variant: str = "mini"
@@ -61,6 +63,8 @@ class Settings:
     docker_image: str = ""
     network: bool = False
     leaks: LeakLimits = field(default_factory=LeakLimits)
+    consent: Callable[[Task], Collection[str]] = lambda _: ()
+    progress: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,13 +111,13 @@ class Bench:
         self._numbers = itertools.count(1)
         self._baselines: list[Run] = []
         self._trivials: list[Run] = []
+        self._made = ExitStack()
 
     def __enter__(self) -> Bench:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if "scratch" in self.__dict__:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+        self._made.close()
 
     @cached_property
     def task(self) -> Task:
@@ -126,14 +130,14 @@ class Bench:
     @cached_property
     def prepared(self) -> Prepared:
         """The data. Raises SuiteError, DataUnavailable, ConfigError."""
-        return prepare(self.task, self.settings.variant, self.settings.cache)
+        settings = self.settings
+        consent = settings.consent(self.task)
+        return prepare(self.task, settings.variant, settings.cache, consent=consent, progress=settings.progress)
 
     @cached_property
     def scratch(self) -> Path:
         """A folder of the bench's own, where sandboxes can show what is in it."""
-        place = self.settings.cache / "workspaces"
-        place.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix="validate-", dir=place))
+        return self._made.enter_context(scratch_folder(self.settings.cache, self.sandbox.name))
 
     @cached_property
     def sandbox(self) -> MeteredSandbox:
@@ -237,7 +241,7 @@ class Bench:
         return Run(workspace, seconds, memory, "", verdict, self.sandbox.peak_mb, tampered)
 
     def _label(self) -> str:
-        return f"mlab-validate-{os.getpid()}-{self.subject.name}-{next(self._numbers)}"
+        return f"{label_of(self.scratch)}{self.subject.name}-{next(self._numbers)}"
 
 
 def _link(source: str, target: str) -> str:

@@ -1,4 +1,4 @@
-"""Columns of values in files of many kinds: csv, json, jsonl, npy, npz, also in gzip and zip.
+"""Columns of values in files of many kinds: csv, json, jsonl, npy, lists of lines.
 
 Nothing that is read is executed: pickles are not loaded (:mod:`pytest_mlab.validation.needles` searches their bytes).
 """
@@ -6,17 +6,11 @@ Nothing that is read is executed: pickles are not loaded (:mod:`pytest_mlab.vali
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-LARGEST = 256 << 20
-"""Bytes of a file, and of what it unpacks to, that are looked at."""
 
 WIDEST = 64
 """Columns of an array beyond which it is an image, or a matrix of features, and no table."""
@@ -33,22 +27,6 @@ class Columns:
     def length(self) -> int:
         """Number of rows."""
         return len(next(iter(self.columns.values()), ()))
-
-
-def unpacked(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
-    """The file itself, and what is in it when it is a gzip or zip archive (npz, and torch's files)."""
-    yield name, data
-    try:
-        if data[:2] == b"\x1f\x8b":
-            with gzip.open(io.BytesIO(data)) as file:
-                yield name.removesuffix(".gz"), file.read(LARGEST)
-        elif data[:4] == b"PK\x03\x04":
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                for item in archive.infolist():
-                    if item.file_size <= LARGEST:
-                        yield f"{name}:{item.filename}", archive.read(item)
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError):
-        return  # no archive after all, or one that nobody can open without a password
 
 
 def columns_in(name: str, data: bytes) -> list[Columns]:

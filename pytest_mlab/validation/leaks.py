@@ -6,7 +6,8 @@ import csv
 import os
 import random
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,10 +17,11 @@ from pytest_mlab.data.checksums import walk
 from pytest_mlab.reporting import text
 from pytest_mlab.validation.base import Finding, Unavailable, fail, ok
 from pytest_mlab.validation.bench import Bench, LeakLimits
-from pytest_mlab.validation.columns import LARGEST, Columns, columns_in, unpacked
+from pytest_mlab.validation.columns import Columns, columns_in
 from pytest_mlab.validation.dependence import bits, normal, rank_correlation, saved
 from pytest_mlab.validation.hidden import search, secrets_of
 from pytest_mlab.validation.needles import column_needles, pieces
+from pytest_mlab.validation.packed import LARGEST, unpacked
 
 FILES = 64
 """Answer files without columns whose pieces are searched for; of more, evenly spread ones are taken."""
@@ -58,11 +60,13 @@ class Leaks:
     def run(self, bench: Bench) -> Finding:
         """Compare every visible file with every hidden answer."""
         limits = bench.settings.leaks
-        tables, opaque = _hidden(bench)
+        closed: Counter[str] = Counter()
+        tables, opaque = _hidden(bench, closed)
         found, count = [], 0
-        for name, content in _visible(bench):
+        for parts in _visible(bench, closed):
             count += 1
-            found += list(_in_file(name, content, tables, opaque, limits))
+            for name, content in parts:
+                found += list(_in_file(name, content, tables, opaque, limits))
         found = [item for item in _distinct(found) if not item.column or _matters(bench, item)]
         words = [item.words for item in found]
         if bench.sandbox.isolated:
@@ -71,26 +75,32 @@ class Leaks:
             words += [word for word in search(bench, everything) if "piece" in word]
         if words:
             more = f" (and {len(words) - 3} more)" if len(words) > 3 else ""
-            return fail("; ".join(words[:3]) + more, found=words)
+            return fail("; ".join(words[:3]) + more, found=words, closed=dict(closed))
         view = "" if bench.sandbox.isolated else "; the sandbox's view: not applicable, local hides nothing"
         columns = sum(len(table.columns) for table in tables)
         sought = f"{text.plural(columns, 'column')} and {text.plural(len(opaque), 'other file')} of answers"
         shared = f"; shared: {', '.join(bench.task.shared)}" if bench.task.shared else ""
-        told = f"{sought}, {text.plural(count, 'visible file')}{shared}{view}"
-        return ok(told, columns=columns, opaque=len(opaque), visible=count)
+        told = f"{sought}, {text.plural(count, 'visible file')}{shared}{view}{_not_seen(closed)}"
+        return ok(told, columns=columns, opaque=len(opaque), visible=count, closed=dict(closed))
+
+
+def _not_seen(closed: Counter[str]) -> str:
+    """What the scan did not look into, in words."""
+    kinds = ", ".join(f"{count} x {kind}" for kind, count in closed.most_common())
+    return f"; not looked into: {kinds}" if kinds else ""
 
 
 # --- what is hidden, what is visible ---------------------------------------------------------------------------
 
 
-def _hidden(bench: Bench) -> tuple[list[Answers], list[tuple[str, list[bytes]]]]:
+def _hidden(bench: Bench, closed: Counter[str]) -> tuple[list[Answers], list[tuple[str, list[bytes]]]]:
     """Tables of answers, and pieces of the files that are none."""
     limits = bench.settings.leaks
     tables, opaque = [], []
     secrets = [secret for secret in secrets_of(bench.task, bench.prepared) if secret.name.startswith("answers/")]
     for secret in secrets:
-        name, content = secret.name.removeprefix("answers/"), _content(secret.path)
-        inside = list(unpacked(name, content))
+        name, content = secret.name.removeprefix("answers/"), _content(secret.path, closed)
+        inside = list(unpacked(name, content, closed))
         for inner, data in inside[1:] or inside:  # what is packed looks like nothing that it holds
             parsed = columns_in(inner, data)
             tables += [_answers(table, limits.bits) for table in parsed if table.length >= 2]
@@ -110,18 +120,22 @@ def _answers(table: Columns, least: float) -> Answers:
     return Answers(table.name, ids, columns, {name: list(column_needles(v, least)) for name, v in columns.items()})
 
 
-def _visible(bench: Bench) -> Iterator[tuple[str, bytes]]:
-    """All that an agent gets: its workspace with the public files, and the task's description."""
-    yield "description.md", bench.task.description.encode()
+def _visible(bench: Bench, closed: Counter[str]) -> Iterator[Iterable[tuple[str, bytes]]]:
+    """All that an agent gets, file by file with what is in it: its workspace with the public files, and the task's
+    description."""
+    yield [("description.md", bench.task.description.encode())]
     for folder in (bench.task.folder / "env", bench.prepared.public):
         for name, entry in walk(folder):
             if entry.is_file():
-                yield from unpacked(name, _content(Path(entry.path)))
+                yield unpacked(name, _content(Path(entry.path), closed), closed)
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, closed: Counter[str]) -> bytes:
     with path.open("rb") as file:
-        return file.read(LARGEST)
+        content = file.read(LARGEST)
+        if file.read(1):
+            closed[f"part of a file beyond {LARGEST >> 20} MiB"] += 1
+        return content
 
 
 # --- comparing ---------------------------------------------------------------------------------------------------

@@ -22,11 +22,19 @@ def lines(result: Result) -> list[str]:
     return text.wrapped(head + reason, WIDTH, "", " " * len(head)) if reason else [head.rstrip()]
 
 
-def last_line(reports: Sequence[Report]) -> str:
-    """How many tasks passed, and which did not."""
+def summary(reports: Sequence[Report]) -> list[str]:
+    """Of several tasks a line each; then how many passed, and which did not."""
     failed = [report.name for report in reports if not report.passed]
     told = f"{len(reports) - len(failed)} of {text.plural(len(reports), 'task')} passed"
-    return f"{told}; not: {', '.join(failed)}" if failed else told
+    width = max(len(report.name) for report in reports)
+    rows = [f"  {report.name:<{width}}  {_outcome(report)}" for report in reports] if len(reports) > 1 else []
+    return [*rows, f"{told}; not: {', '.join(failed)}" if failed else told]
+
+
+def _outcome(report: Report) -> str:
+    wrong = [result.check for result in report.results if result.finding.status in ("fail", "not_run")]
+    took = f"{sum(result.seconds for result in report.results):.0f} s"
+    return f"FAILED ({', '.join(wrong)}), {took}" if wrong else f"passed, {took}"
 
 
 def markdown(reports: Sequence[Report]) -> str:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +14,7 @@ import pytest
 from pytest_mlab import cli
 from pytest_mlab.validation.checks import CHECKS
 from tests.suites.folders import edit
-from tests.support.foreign_suite import files_below, foreign_task
+from tests.support.foreign_suite import PREPARE, files_below, foreign_task
 from tests.validation.tasks import sound_task
 
 
@@ -49,12 +53,67 @@ def test_a_suite_and_chosen_checks(suite: Path, capsys: pytest.CaptureFixture[st
         "  ok      schema        version 1, tabular, accuracy, maximize",
         "  ok      files         1 starter and 2 data files (0.0 MB)",
         "lab/other (data mini)",
-        *out.splitlines()[4:-2],
+        *out.splitlines()[4:-4],
         "  NOT RUN files         the task's files are wrong: see schema",
+        *out.splitlines()[-3:-1],
         "1 of 2 tasks passed; not: other",
     ]
     assert out.splitlines()[4].startswith("  FAIL    schema")
+    assert [line.rpartition(", ")[0] for line in out.splitlines()[-3:-1]] == [
+        "  guess  passed",
+        "  other  FAILED (schema, files)",
+    ]
     assert "the task has no file evaluator.py" in " ".join(out.split())
+
+
+def test_several_tasks_at_a_time_say_the_same(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (suite / "other" / "evaluator.py").unlink()
+    words = ("lab", "--only", "schema", "--only", "files", "--only", "reference")
+    assert validate(*words) == 1
+    alone = capsys.readouterr().out
+    assert validate(*words, "--jobs", "2") == 1
+    together = capsys.readouterr().out
+
+    def shown(out: str) -> list[str]:
+        return [re.sub(r"[0-9.]+ s$", "", line) for line in out.splitlines()]
+
+    assert shown(together) == shown(alone)
+    assert validate(*words, "--jobs", "2", "--json") == 1
+    assert [report["passed"] for report in json.loads(capsys.readouterr().out)] == [True, False]
+
+
+def test_what_a_killed_validation_left_is_removed(
+    suite: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (suite / "guess" / "env" / "train.py").write_text("open('../begun', 'w').close()\nimport time\ntime.sleep(600)\n")
+    place = tmp_path / "cache" / "workspaces"
+    argv = [sys.executable, "-m", "pytest_mlab", "validate", "guess", "--sandbox", "local", "--only", "starter"]
+    with subprocess.Popen(argv, cwd=tmp_path) as killed:
+        while not list(place.glob("validate-*/begun")):
+            assert killed.poll() is None
+            os.sched_yield()
+        assert validate("other", "--only", "starter") == 0
+        assert "left by" not in capfd.readouterr().err, "its owner lives"
+        killed.kill()
+    (left,) = place.iterdir()
+    assert validate("other", "--only", "starter") == 0
+    assert f"removed {left.name}, left by a validation that was killed" in capfd.readouterr().err
+    assert not list(place.iterdir())
+
+
+@pytest.mark.parametrize("consent", [["--accept-rules", "guess"], ["--yes"]])
+def test_rules_are_accepted_as_by_mlab_prepare(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], consent: list[str]
+) -> None:
+    foreign_task(tmp_path / "bench" / "guess", {"scripts/prepare.py": "input('Consent?')\n" + PREPARE})
+    words = ("./bench/guess", "--only", "files")
+    assert validate(*words) == 1
+    assert "NOT RUN files" in (refused := " ".join(capsys.readouterr().out.split()))
+    assert "come under rules that you must accept" in refused
+    assert validate(*words, *consent) == 0
+    streams = capsys.readouterr()
+    assert "  ok      files" in streams.out
+    assert ("you accept the rules at" in streams.err) is (consent == ["--yes"])
 
 
 def test_json(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,6 +174,7 @@ def test_folders_in_mlagentbenchs_format(suite: Path, tmp_path: Path, capsys: py
         (["gess"], "unknown suite or task 'gess'; did you mean 'guess'?"),
         (["guess", "--only", "leak"], "unknown check 'leak'; did you mean 'leaks'?"),
         (["guess", "--runs", "0"], "--runs 0: at least 1 is needed"),
+        (["guess", "--jobs", "0"], "--jobs 0: at least 1 is needed"),
         (["guess", "--leak-limit", "rang=1"], "unknown limit 'rang'"),
         (["guess", "--leak-limit", "rank=x"], "--leak-limit rank=x: 'x' is no number"),
         (["./task_suites"], "is no task and no suite: in it or one folder below there is neither a task.toml"),

@@ -81,7 +81,17 @@ def test_a_sound_task_has_no_leak(tmp_path: Path) -> None:
             'f"{k},{label(x)}" for k, x in test)).encode()))',
             "n.csv: y equals label of answers/answers.csv, row by id",
         ),
+        (
+            '__import__("pyarrow.parquet").parquet.write_table(__import__("pyarrow").table({"k": [k for k, x in test], '
+            '"y": [x >= 40 for k, x in test]}), public / "n.parquet")',
+            "n.parquet:table.csv: y determines (100% of errors saved) label of answers/answers.csv, row by id",
+        ),
         # opaque files: a run of answers as bytes
+        (
+            '__import__("PIL.Image").Image.frombytes("L", (len(test), 1), bytes(int(x >= 40) for k, x in test))'
+            '.save(public / "n.png")',
+            "n.png:pixels holds a run of label of answers/answers.csv",
+        ),
         (
             '(public / "n.pkl").write_bytes(__import__("pickle").dumps([int(x >= 40) for k, x in test]))',
             "n.pkl holds a run of label of answers/answers.csv",
@@ -99,6 +109,14 @@ def test_a_sound_task_has_no_leak(tmp_path: Path) -> None:
 def test_a_leak(tmp_path: Path, line: str, reason: str) -> None:
     found = leak(tmp_path, line)
     assert (found.status, found.facts["found"]) == ("fail", [reason])
+
+
+def test_what_was_not_looked_into_is_told(tmp_path: Path) -> None:
+    lines = [f'(public / "{n}.jpg").write_bytes(b"\\xff\\xd8\\xff a picture")' for n in range(2)]
+    found = leak(tmp_path, *lines, '(public / "a.zst").write_bytes(b"\\x28\\xb5\\x2f\\xfd something")')
+    assert found.status == "ok"
+    assert found.reason.endswith("; not looked into: 2 x jpeg image (pixels: lossy), 1 x zstd file")
+    assert found.facts["closed"] == {"jpeg image (pixels: lossy)": 2, "zstd file": 1}
 
 
 def test_answers_among_the_starter_files(tmp_path: Path) -> None:

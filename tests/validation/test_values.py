@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import pickle
 import random
 import struct
-import zipfile
 
 import numpy as np
 import pytest
 
-from pytest_mlab.validation.columns import columns_in, unpacked
+from pytest_mlab.validation.columns import columns_in
 from pytest_mlab.validation.dependence import bits, normal, rank_correlation, saved
 from pytest_mlab.validation.needles import column_needles, pieces, runs
 
@@ -51,18 +49,6 @@ def test_columns_of_arrays() -> None:
     assert columns_in("image.npy", npy(np.zeros((2, 100)))) == []
     assert columns_in("objects.npy", npy(np.array([{}], dtype=object))) == []
     assert columns_in("torn.npy", npy(np.array([1, 2]))[:-3]) == []
-
-
-def test_archives_are_opened() -> None:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("inner.csv", "x")
-    content = out.getvalue()
-    assert dict(unpacked("a.zip", content)) == {"a.zip": content, "a.zip:inner.csv": b"x"}
-    packed = gzip.compress(b"text")
-    assert dict(unpacked("a.csv.gz", packed)) == {"a.csv.gz": packed, "a.csv": b"text"}
-    assert [name for name, _ in unpacked("torn.gz", packed[:-4])] == ["torn.gz"]
-    assert [name for name, _ in unpacked("torn.zip", content[:20])] == ["torn.zip"]
 
 
 @pytest.mark.parametrize(
