@@ -86,6 +86,14 @@ def test_the_score_is_half_auc_and_half_map(prepared: PreparedBy, verdict: Verdi
     assert found["details"] == {"map20": pytest.approx(np.mean(precisions)), "auc": pytest.approx(area)}
 
 
+def test_fault_a_score_below_zero_is_a_score(prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+    """The published plots dropped every score of 0 and below as no submission."""
+    rows = [(name, "", "0" if osd == "1" else "1") for name, _, osd in truth(prepared(NAME))]
+    found = verdict(NAME, submit(tmp_path, rows))
+    assert (found["verdict"], found["score"]) == ("scored", -0.5)
+    assert judge_score(load(NAME), "mini", found["score"]).outcome is Outcome.BELOW_THRESHOLD
+
+
 def test_average_precision_by_hand(evaluator: dict[str, Any]) -> None:
     precision = evaluator["average_precision"]
     assert precision([1, 2], {1, 2}) == 1.0
