@@ -47,6 +47,10 @@ COMMANDS = """\
   ctrl-C       stops a running script, drops what you are typing; loses nothing
   ctrl-D       ends the trial, after a question"""
 
+_MARK = re.compile(r"\s*(?:[-*]|\d+\.)\s+|\s*")
+_BEGINS = re.compile(r"\s*$|\s*[-*] |\s*\d+\. |[|#]|```")
+"""A line that is not the continuation of the one above."""
+
 _WORD = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(\S+))""")
 
 
@@ -258,9 +262,7 @@ class _Talk:
 
     def show_task(self) -> None:
         """The task's text."""
-        paragraphs = [textwrap.fill(line, WIDTH, subsequent_indent=_indent(line)) if len(line) > WIDTH else line
-                      for line in self.env.task_description.splitlines()]  # fmt: skip
-        self.person.tell("\n".join(paragraphs))
+        self.person.tell(_filled(self.env.task_description))
 
     def show_help(self) -> None:
         """All that can be entered."""
@@ -288,10 +290,25 @@ def _words(text: str, count: int) -> list[str]:
     return found
 
 
-def _indent(line: str) -> str:
-    """Under a list's text, not under its mark."""
-    mark = re.match(r"\s*(?:[-*]|\d+\.)\s+|\s*", line)
-    return " " * len(mark.group()) if mark else ""
+def _filled(text: str) -> str:
+    """Markdown with the lines of a paragraph or of a list's point filled anew; tables and code stay as they are."""
+    lines: list[str] = []
+    code = False
+    for line in text.splitlines():
+        code ^= line.startswith("```")
+        joins = bool(lines and lines[-1].strip()) and not code and _BEGINS.match(line) is None
+        if joins and not lines[-1].startswith(("|", "#", "```")):
+            lines[-1] = f"{lines[-1]} {line.strip()}"
+        else:
+            lines.append(line)
+    return "\n".join(line if line.startswith("|") else _wrapped(line) for line in lines)
+
+
+def _wrapped(line: str) -> str:
+    """A line in lines of at most 80 characters: under a list's text, not under its mark."""
+    mark = _MARK.match(line)
+    indent = " " * len(mark.group()) if mark else ""
+    return textwrap.fill(line, WIDTH, subsequent_indent=indent) if len(line) > WIDTH else line
 
 
 def _duration(seconds: float) -> str:

@@ -64,3 +64,4 @@ def _device(config: pytest.Config) -> str:
     finally:
         if capture is not None:
             capture.resume()
+            capture.suspend()  # as pytest has it at the start of a session: what it prints is shown

@@ -252,6 +252,15 @@ def test_everything_fits_80_columns() -> None:
     assert "\n  a list a long point" in person(env).said, "continued under its text"
 
 
+def test_the_task_s_paragraphs_are_filled_anew() -> None:
+    kept = "\n\n| a | b |\n|---|---|\n\n```\nx = 1\ny = 2\n```"
+    text = f"# Title\n\nOne line that is\nbroken.\n- a point\n  of a list\n- another{kept}"
+    env = World(FakeModel(), task_description=text)
+    env.somebody = ScriptedPerson([EOF_, "e"])
+    HumanAgent().run(env)
+    assert person(env).shown[1] == f"# Title\n\nOne line that is broken.\n- a point of a list\n- another{kept}"
+
+
 def test_the_help_names_every_action_and_each_number_works() -> None:
     env = played("help", "submit done")
     for name in SPECS:

@@ -60,6 +60,7 @@ def end_of(child: pexpect.spawn[str]) -> str:
 
 def test_a_whole_trial_by_hand(start: Start, project: Project) -> None:
     child = start("--mlab-agent=human", "--mlab-max-steps=9", "--mlab-heartbeat=1s")
+    child.expect("mlab: human; 1 tasks x 1 repeats = 1 trials")
     child.expect("Predict the label of every")
     child.expect(PROMPT)
     child.sendline("ls")
