@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -134,6 +135,7 @@ def test_another_agent_s_question_is_answered(start: Start, project: Project) ->
     trace = (project.trial("guess/asking/1") / "trace.jsonl").read_text()
     assert r'{"ok":true,"text":"The one called x.\nIt is enough."}' in trace
     assert "nobody answered; decide yourself and go on" in trace
+    assert json.loads((project.run_dir / "plan.json").read_text())["settings"]["help"] == "human", "for a resumed run"
 
 
 def test_nobody_answers_by_default(project: Project) -> None:
