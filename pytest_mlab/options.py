@@ -269,8 +269,8 @@ TABLE: tuple[Option, ...] = (
     Option("replay", "Answer model calls from this folder's recordings: no network, no key", parse=Path, metavar="DIR"),
     Option(
         "replay-mode",
-        "Which recorded reply answers a call: that of an equal request, else the trial fails with a diff (strict); of an "
-        "equal request, else the next one (lenient) (default: strict)",
+        "Which recorded reply answers a call: that of an equal request, else the trial fails with a diff (strict); of "
+        "an equal request, else the next one (lenient) (default: strict)",
         parse=one_of("strict", "lenient"),
         metavar="MODE",
     ),

@@ -38,7 +38,7 @@ def test_a_wait_that_does_not_count_moves_deadline_and_alarm(project: Path, monk
         with TrialRunner(run.path, grace=GRACE) as trials:
             result = trials.run(run.plan.trials[0])
     assert (result.outcome, result.ended_by) == (Outcome.NO_SUBMISSION, EndedBy.SUBMITTED), result.reason
-    assert WAIT <= result.ledger.waited
+    assert result.ledger.waited >= WAIT
     assert result.ledger.seconds < TIME
     [call] = (event for event in run.trial(result.id).events() if isinstance(event, ModelCall))
     assert (call.retries, call.waited) == (1, result.ledger.waited)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from pytest_mlab.compose import TrialRunner
-from pytest_mlab.core.budget import Budget
+from pytest_mlab.core.budget import Budget, Usage
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.reporting.trace import trial_lines
 from pytest_mlab.store.events import Event, ProgramEnded, StepDone
@@ -118,6 +119,15 @@ class Trials:
         return [event for event in self.events(agent) if isinstance(event, StepDone)]
 
 
+@dataclass(frozen=True)
+class Solved:
+    """How a trial ended, and what the server counted and was asked for in it."""
+
+    result: TrialResult
+    counted: Usage
+    models: list[str]
+
+
 @pytest.fixture(scope="module")
 def trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
     with ScriptedServer() as server, pytest.MonkeyPatch.context() as patch:
@@ -130,6 +140,13 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
             yield found
 
 
+@pytest.fixture(scope="module")
+def solved(trials: Trials) -> Solved:
+    """The trial of the program that solves the task."""
+    result = trials.play(0, ["first think, then write", BETTER_TRAIN])
+    return Solved(result, trials.server.usage, [request.model for request in trials.server.requests])
+
+
 def test_names(trials: Trials) -> None:
     names = [trial.agent for trial in trials.run.plan.trials]
     assert names[0] == "command-solve"
@@ -138,15 +155,16 @@ def test_names(trials: Trials) -> None:
     assert names[6] == "command-no-such-program"
 
 
-def test_a_program_is_metered_and_scored(trials: Trials) -> None:
-    result = trials.play(0, ["first think, then write", BETTER_TRAIN])
+def test_a_program_is_metered_and_scored(solved: Solved) -> None:
+    result = solved.result
     assert (result.outcome, result.score, result.ended_by) == (Outcome.SUCCESS, REFERENCE, EndedBy.RETURNED)
     assert (result.ledger.steps, result.ledger.model_calls) == (2, 2)
-    assert result.ledger.usage == trials.server.usage
+    assert result.ledger.usage == solved.counted
     assert (result.ledger.cost > 0, result.ledger.unpriced_calls) == (True, 0)
-    assert [request.model for request in trials.server.requests] == [MODEL, "gpt-4o-mini"]
+    assert solved.models == [MODEL, "gpt-4o-mini"]
 
 
+@pytest.mark.usefixtures("solved")
 def test_its_calls_are_steps_with_snapshots(trials: Trials) -> None:
     first, second = trials.steps(0)
     assert (first.action, first.args) == (
@@ -166,6 +184,7 @@ def test_its_calls_are_steps_with_snapshots(trials: Trials) -> None:
     ]
 
 
+@pytest.mark.usefixtures("solved")
 def test_its_output_is_kept_and_shown(trials: Trials) -> None:
     (ended,) = (event for event in trials.events(0) if isinstance(event, ProgramEnded))
     assert (ended.exit_status, ended.output_file, ended.argv[1][-3:]) == (0, "outputs/program-01.txt", "...")
@@ -178,6 +197,7 @@ def test_its_output_is_kept_and_shown(trials: Trials) -> None:
     assert "yes from 40 on" in shown
 
 
+@pytest.mark.usefixtures("solved")
 def test_no_key_is_seen_or_kept(trials: Trials) -> None:
     folder = trials.run.trial(trials.trial(0)).path
     assert "OPENAI_API_KEY': 'mlab'" in (folder / "outputs/program-01.txt").read_text()
