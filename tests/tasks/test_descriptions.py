@@ -45,13 +45,16 @@ def test_every_file_that_an_agent_finds_is_named(name: str, prepared: PreparedBy
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_what_is_read_only_is_said_to_be(name: str) -> None:
-    task, text = load(name), words_of(name)
-    assert "read-only" in text.lower()
-    for pattern in task.read_only:
-        assert pattern.removesuffix("*") in text, pattern
+def test_what_is_read_only_is_said_to_be_where_it_is_named(name: str) -> None:
+    task = load(name)
     if not task.read_only:
-        assert "nothing is read-only" in text
+        assert "nothing is read-only" in words_of(name)
+        return
+    points = [" ".join(point.split()) for point in re.split(r"\n- |\n\n", task.description)]
+    protected = " ".join(point for point in points if "read-only" in point.lower())
+    named = words_of(name) if "All of them are read-only" in protected else protected
+    for pattern in task.read_only:
+        assert pattern.removesuffix("*") in named, pattern
 
 
 @pytest.mark.parametrize("name", TASKS)
