@@ -112,6 +112,8 @@ class Bench:
         self._baselines: list[Run] = []
         self._trivials: list[Run] = []
         self._made = ExitStack()
+        self.searched: list[str] | None = None
+        """What the thief found when it searched last; it takes seconds, and two checks ask for it."""
 
     def __enter__(self) -> Bench:
         return self

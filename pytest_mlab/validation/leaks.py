@@ -19,7 +19,7 @@ from pytest_mlab.validation.base import Finding, Unavailable, fail, ok
 from pytest_mlab.validation.bench import Bench, LeakLimits
 from pytest_mlab.validation.columns import Columns, columns_in
 from pytest_mlab.validation.dependence import bits, normal, rank_correlation, saved
-from pytest_mlab.validation.hidden import search, secrets_of
+from pytest_mlab.validation.hidden import PIECE, search, secrets_of
 from pytest_mlab.validation.needles import column_needles, pieces
 from pytest_mlab.validation.packed import LARGEST, unpacked
 
@@ -72,7 +72,7 @@ class Leaks:
         if bench.sandbox.isolated:
             runs = [needle for table in tables for few in table.needles.values() for needle in few]
             everything = [*runs, *(piece for _, few in opaque for piece in few)]
-            words += [word for word in search(bench, everything) if "piece" in word]
+            words += [word for word in search(bench, everything) if PIECE in word]
         if words:
             more = f" (and {len(words) - 3} more)" if len(words) > 3 else ""
             return fail("; ".join(words[:3]) + more, found=words, closed=dict(closed))

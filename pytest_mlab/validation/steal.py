@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_mlab.validation.base import Finding, fail, ok
 from pytest_mlab.validation.bench import Bench
-from pytest_mlab.validation.hidden import search, secrets_of
+from pytest_mlab.validation.hidden import found_by_thief, secrets_of
 
 
 class Thief:
@@ -15,7 +15,7 @@ class Thief:
 
     def run(self, bench: Bench) -> Finding:
         """Let the thief search."""
-        found = search(bench)
+        found = found_by_thief(bench)
         if found:
             more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
             return fail("; ".join(found[:3]) + more, found=found)

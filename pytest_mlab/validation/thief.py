@@ -40,12 +40,10 @@ def in_files(wanted: dict[str, Any], root: str) -> Iterator[str]:
     """Files with the content of hidden ones, with their names, or with pieces of answers in them."""
     skip = tuple(wanted["skip"])
     needles = [bytes.fromhex(needle) for needle in wanted["needles"]]
-    for folder, names, files in os.walk(root):
-        if root == "/" and folder == "/":
-            names[:] = [name for name in names if f"/{name}" not in PSEUDO]
+    for folder, entries in folders(root):
         strange = not (folder + "/").startswith(skip)
-        for name in files:
-            path = os.path.join(folder, name)
+        for entry in entries:
+            path = entry.path
             try:
                 info = os.stat(path)
             except OSError:
@@ -53,9 +51,29 @@ def in_files(wanted: dict[str, Any], root: str) -> Iterator[str]:
             if stat.S_ISSOCK(info.st_mode):
                 yield from in_socket(path)
             if stat.S_ISREG(info.st_mode):
-                yield from in_file(path, info.st_size, wanted, needles if strange else [])
-            if strange and name in wanted["names"] and os.access(path, os.R_OK):
+                # A link into a system folder (/etc/alternatives) shows what is there, not what was put here.
+                here = strange and not (entry.is_symlink() and os.path.realpath(path).startswith(skip))
+                yield from in_file(path, info.st_size, wanted, needles if here else [])
+            if strange and entry.name in wanted["names"] and os.access(path, os.R_OK):
                 yield f"{path} can be read"
+
+
+def folders(root: str) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
+    """Every folder and what is in it beside folders. For hundreds of thousands of files os.walk takes twice as long."""
+    pending = [root]
+    while pending:
+        folder = pending.pop()
+        files = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        files.append(entry)
+                    elif root != "/" or entry.path not in PSEUDO:
+                        pending.append(entry.path)
+        except OSError:
+            continue
+        yield folder, files
 
 
 def in_file(path: str, size: int, wanted: dict[str, Any], needles: list[bytes]) -> Iterator[str]:

@@ -61,6 +61,13 @@ def test_a_copy_in_the_workspace(tmp_path: Path) -> None:
     assert found.reason.endswith("/lib/metric.py is a copy of evaluator.py")
 
 
+def test_the_search_for_pieces_is_the_thiefs_as_well(tmp_path: Path) -> None:
+    with bench(sound_task(tmp_path / "guess")) as made:
+        made.searched = ["/a is a copy of evaluator.py", "/b holds piece 3 of the answers"]
+        found = the("thief").run(made)
+    assert (found.status, found.reason) == ("fail", "/a is a copy of evaluator.py")
+
+
 def test_what_is_hidden(tmp_path: Path) -> None:
     task = sound_task(tmp_path / "guess")
     with bench(task) as made:
@@ -103,6 +110,8 @@ def test_files_by_content_name_and_piece(tmp_path: Path) -> None:
     (tmp_path / "system").mkdir()
     (tmp_path / "system" / "answers.csv").write_bytes(b"run of answers")
     (tmp_path / "gone").symlink_to("nowhere")
+    (tmp_path / "system" / "tool").write_bytes(b"run of answers")
+    (tmp_path / "tool").symlink_to("system/tool")  # as in /etc/alternatives
     digest = hashlib.sha256(b"hidden file").hexdigest()
     request = wanted(
         sizes={"11": {digest: "evaluator.py"}},

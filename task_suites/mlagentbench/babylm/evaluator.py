@@ -58,10 +58,10 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     folder = submission_dir / "output"
     if not folder.is_dir() or folder.is_symlink():
         raise NoSubmission("the folder output/ is missing: save the model there")
-    import torch
-
     config = read_config(folder, facts["vocabulary"])
     weights = read_weights(folder)
+    import torch  # seconds, which what is refused above does without
+
     model = build(config, weights)
     context = min(longest(config), LONGEST)
     blocks = as_blocks(torch.from_numpy(tokens), context, facts["end"])
@@ -73,8 +73,6 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
 
 def read_config(folder: Path, vocabulary: int) -> Any:
     """output/config.json as transformers' configuration, of an architecture that is known here."""
-    from transformers import AutoConfig
-
     try:
         found = json.loads(read_file(folder / "config.json", max_mb=1))
     except (ValueError, RecursionError) as error:
@@ -83,6 +81,8 @@ def read_config(folder: Path, vocabulary: int) -> Any:
     if kind not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise InvalidSubmission(f"output/config.json: model_type is {kind!r:.60}; expected one of {known}")
+    from transformers import AutoConfig
+
     try:
         config = AutoConfig.for_model(kind, **{key: value for key, value in found.items() if key not in IGNORED})
     except Exception as error:  # noqa: BLE001 - a library's own checks of values that were handed in
@@ -96,14 +96,15 @@ def read_config(folder: Path, vocabulary: int) -> Any:
 
 def read_weights(folder: Path) -> dict[str, Any]:
     """The tensors of output/model.safetensors by name."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load
-
     place = folder / "model.safetensors"
     if not os.path.lexists(place) and list(folder.glob("*.bin")):
         raise InvalidSubmission("output/ has weights in pickled files; expected model.safetensors")
+    content = read_file(place, max_mb=MAX_MB)
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
     try:
-        weights = load(read_file(place, max_mb=MAX_MB))
+        weights = load(content)
     except SafetensorError as error:
         raise InvalidSubmission(f"output/model.safetensors cannot be read: {one_line(error)}") from None
     for name, tensor in weights.items():
