@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,6 +35,7 @@ from pytest_mlab.reporting.figures import RunFigures, stored_results
 from pytest_mlab.reporting.junit import suite_properties
 from pytest_mlab.reporting.render import write_reports
 from pytest_mlab.reporting.table import table
+from pytest_mlab.reporting.text import wrapped
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared
 from pytest_mlab.terminal import find_terminal
@@ -156,7 +158,23 @@ class Controller:
             self.run = planning.narrow(self.run, self.items.values())
         with usage_errors():
             recordings.check(self.run.plan, done=self.run.results(), resumed=not self._fresh)
+        self._say_downloads(self.run)
         self._start_heartbeat(self.run)
+
+    def _say_downloads(self, run: RunDir) -> None:
+        """What a trial is about to fetch is said, with size and licence, before the first one begins."""
+        from pytest_mlab.data.prepare import downloads
+
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None:
+            return
+        settings = run.plan.settings
+        for name in dict.fromkeys(t.task for t in run.plan.trials if t.name not in self.planned.blocked):
+            found = "; ".join(downloads(self.planned.tasks[name], settings.data, Path(settings.cache_dir)))
+            text = f"mlab: {name} downloads, unless a cache has it: {found}" if found else ""
+            for line in wrapped(text, 80, rest="  "):
+                reporter.ensure_newline()
+                reporter.write_line(line)
 
     # --- while it runs -----------------------------------------------------------------------------------------
 

@@ -101,3 +101,21 @@ def test_rules_that_nobody_accepted_are_a_skip_before_anything_is_fetched(projec
     result.stdout.fnmatch_lines(
         ["*rules that you must accept*mlab prepare guess --data mini --suite toy --accept-rules guess"]
     )
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_what_is_going_to_be_downloaded_is_said_first(project: Project, workers: tuple[str, ...]) -> None:
+    for task in ("guess", "third"):
+        folder = project.path / "task_suites" / "toy" / task
+        toml = write_toy_task(folder) / "task.toml"
+        source = f'kind = "http"\nref = "http://127.0.0.1:9/{task}.zip"\nsha256 = "{"0" * 64}"\n'
+        source += 'size_mb = 170.5\nlicence = "CC0"\n'
+        toml.write_text(toml.read_text().replace('kind = "generator"\n', source))
+    result = project.run("--mlab-agent=reference", "-rs", "-k", "guess", *workers)
+    said = [
+        "mlab: guess downloads, unless a cache has it: http://127.0.0.1:9/guess.zip",
+        "  (170.5 MB, licence: CC0)",
+        "SKIPPED*downloading http://127.0.0.1:9/guess.zip failed (ConnectError*",
+    ]
+    result.stdout.fnmatch_lines(said)
+    assert "third.zip" not in result.stdout.str()
