@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import pickle
+import re
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -118,3 +119,42 @@ def test_clrs_asks_for_the_package_that_makes_its_data(tmp_path: Path, monkeypat
     versions["dm-clrs"] = "1.9"
     with pytest.raises(DataUnavailable, match=r"and version 1\.9 is installed"):
         prepare(task, "full", tmp_path / "cache")
+
+
+ROUTES = {
+    "amp-parkinsons-disease-progression-prediction": ["kaggle"],
+    "babylm": ["huggingface", "huggingface"],
+    "cifar10": ["http"],
+    "clrs": ["generator"],
+    "fathomnet": ["kaggle", "coco-images"],
+    "feedback": ["kaggle"],
+    "house-price": ["kaggle"],
+    "identify-contrails": ["gcs"],
+    "imdb": ["huggingface", "huggingface", "huggingface"],
+    "llama-inference": ["huggingface", "huggingface"],
+    "ogbn-arxiv": ["http"],
+    "spaceship-titanic": ["kaggle"],
+    "vectorization": [],
+}
+PINNED = {  # what fixes the content of a source, where its publisher has something that does
+    "http": lambda source: len(source.sha256) == 64,
+    "huggingface": lambda source: re.search(r"@[0-9a-f]{40}(:|$)", source.ref),
+    "generator": lambda source: "==" in source.ref,
+    "gcs": lambda source: re.search(r"/20\d{6}/", source.ref),
+    "kaggle": lambda source: source.consent.startswith("https://www.kaggle.com/competitions/"),
+    "coco-images": lambda source: source.consent.startswith("https://"),
+}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_real_data_come_by_the_publishers_route_and_are_pinned(name: str, tmp_path: Path) -> None:
+    sources = [source for source in built_in(name, tmp_path).variants["full"].sources if source.kind != "embedded"]
+    assert [source.kind for source in sources] == ROUTES[name]
+    for source in sources:
+        assert PINNED[source.kind](source), source.ref
+        assert source.size_mb > 0
+        assert source.licence
+
+
+def test_every_task_has_real_data(tmp_path: Path) -> None:
+    assert Catalog(tmp_path).task_names("mlagentbench") == tuple(ROUTES)
