@@ -6,6 +6,7 @@ import csv
 import hashlib
 import pickle
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mlab.core.task import Task
+from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.prepare import prepare
 from pytest_mlab.errors import DataUnavailable
 from pytest_mlab.suites.catalog import Catalog
@@ -136,7 +137,9 @@ ROUTES = {
     "spaceship-titanic": ["kaggle"],
     "vectorization": [],
 }
-PINNED = {  # what fixes the content of a source, where its publisher has something that does
+PINNED: Mapping[
+    str, Callable[[Source], object]
+] = {  # what fixes the content of a source, where its publisher has something that does
     "http": lambda source: len(source.sha256) == 64,
     "huggingface": lambda source: re.search(r"@[0-9a-f]{40}(:|$)", source.ref),
     "generator": lambda source: "==" in source.ref,
