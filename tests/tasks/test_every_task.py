@@ -244,13 +244,12 @@ def test_the_recorded_reference_beats_the_recorded_baseline_by_far(name: str) ->
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_baseline_and_reference_run(name: str, prepared: PreparedBy) -> None:
+def test_the_baseline_runs(name: str, prepared: PreparedBy) -> None:
+    """That it is reproduced, and that the reference is, is for `mlab validate` to prove."""
     task = load(name)
     baseline = task.variants["mini"].baseline
     assert baseline is not None
     score = measure_once(task, prepared(name), "baseline")
     if baseline.std == 0 and baseline.measured in ("starter", "filled-starter"):
         assert score == pytest.approx(baseline.mean, rel=0.05)
-    if name != "cifar10":  # whose baseline varies so much that a run may well pass the threshold
-        assert judge_score(task, "mini", score).outcome is Outcome.BELOW_THRESHOLD
-    assert judge_score(task, "mini", measure_once(task, prepared(name), "reference")).outcome is Outcome.SUCCESS
+    assert judge_score(task, "mini", score).outcome is Outcome.BELOW_THRESHOLD

@@ -17,7 +17,7 @@ from tests.tasks.test_every_task import TASKS
 TESTS = Path(__file__).parents[1]
 BAD = "tasks/test_every_task.py::test_a_bad_submission"
 ORDER = "tasks/test_every_task.py::test_a_perfect_submission_in_any_order"
-RUNS = "tasks/test_every_task.py::test_baseline_and_reference_run"
+RUNS = "tasks/test_every_task.py::test_the_baseline_runs"
 MEASURED = "tasks/test_every_task.py::test_the_recorded_reference_beats_the_recorded_baseline_by_far"
 PLACEHOLDER = "suites/test_loader.py::test_a_placeholder_is_no_baseline"
 OFFLINE = "tasks/test_starters.py::test_an_evaluator_asks_no_network"

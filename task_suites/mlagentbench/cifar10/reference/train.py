@@ -1,7 +1,7 @@
 """Train a small convolutional network on images in CIFAR-10's layout and write submission.csv.
 
-Against the starter: AdamW with one cycle of the learning rate instead of SGD at 0.1, smaller batches, a little more
-width, dropout, and mirrored images.
+Against the starter: AdamW with one cycle of the learning rate instead of SGD at 0.1, smaller batches, more epochs, a
+little more width, dropout, and mirrored images.
 """
 
 import pickle
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 DATA = Path("data/cifar-10-batches-py")
 BATCH_SIZE = 64
-EPOCHS = 5
+EPOCHS = 8
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
