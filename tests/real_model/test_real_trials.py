@@ -21,7 +21,7 @@ from tests.support.project import Project
 from tests.support.toy_run import make_run
 from tests.support.toy_suite import write_toy_suite, write_toy_task
 
-BUDGET = Budget(max_steps=4, max_seconds=1800.0, max_tokens=3_500, max_cost=1.0)
+BUDGET = Budget(max_steps=4, max_seconds=1800.0, max_tokens=1_500, max_cost=1.0)
 """The toy task costs nothing, so that the model's tokens are what ends a trial."""
 
 SMALL = ModelSettings(
