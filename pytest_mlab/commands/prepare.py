@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pytest_mlab.commands import consent
+from pytest_mlab.commands import _consent as consent
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import MlabError
 from pytest_mlab.locate import DEFAULT_SUITE

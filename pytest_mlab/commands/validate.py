@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_mlab.commands import consent
+from pytest_mlab.commands import _consent as consent
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.locate import DEFAULT_SUITE
 

@@ -162,7 +162,7 @@ def test_shown(session: Session, said: Said, script: str) -> None:
 
 def test_sleeping_past_the_budget(session: Session) -> None:
     here = Session.__new__(Session)
-    here.root, here.name = session.root, "late"
+    here.root, here.name, here.patience = session.root, "late", session.patience
     said = here.pytest("--mlab-agent=sleeping", "--mlab-max-time=2s")
     assert said.ret == pytest.ExitCode.TESTS_FAILED
     result = here.result("guess/sleeping/1")
