@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pytest_mlab.core.scoring import beats, needed_score
-from pytest_mlab.validation.base import Finding, fail, ok
+from pytest_mlab.suites.foreign import origin_of
+from pytest_mlab.validation.base import Finding, fail, not_applicable, ok
 from pytest_mlab.validation.bench import Bench
 
 
@@ -15,6 +16,8 @@ class Reference:
 
     def run(self, bench: Bench) -> Finding:
         """Replay the reference and judge its score."""
+        if origin_of(bench.task):
+            return not_applicable("MLAgentBench's format has no reference solution")
         run, task = bench.reference, bench.task
         if run.score is None:
             return fail(run.problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_mlab.errors import SuiteError
+from pytest_mlab.suites.foreign import origin_of
 from pytest_mlab.validation.base import Finding, fail, ok
 from pytest_mlab.validation.bench import Bench
 
@@ -24,7 +25,13 @@ class Schema:
         if variant is None:
             return fail(f"the task has no data variant {name}, only {', '.join(sorted(task.variants))}")
         measured = {"baseline": variant.baseline, "reference": variant.reference}
-        if missing := [word for word, scores in measured.items() if scores is None]:
+        if origin := origin_of(task):
+            del measured["reference"]  # which MLAgentBench's format does not have
+        missing = [word for word, scores in measured.items() if scores is None]
+        if missing and origin:
+            mend = f"mlab measure {task.name} --suite {origin.parent}, then baseline = [...] in {origin / 'mlab.toml'}"
+            return fail(f"no baseline is known: {mend}")
+        if missing:
             mend = f"mlab measure {task.name} --data {name} --what {missing[0]} --write"
             return fail(f"no {' and no '.join(missing)} was measured on data {name}: {mend}")
         return ok(f"version {task.version}, {task.modality}, {task.metric.name}, {task.metric.direction.value}")

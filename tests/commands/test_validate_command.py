@@ -168,6 +168,18 @@ def test_folders_in_mlagentbenchs_format(suite: Path, tmp_path: Path, capsys: py
     assert files_below(bench) == before
 
 
+def test_what_that_format_does_not_have_is_not_asked_for(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign_task(tmp_path / "bench" / "guess")
+    foreign_task(tmp_path / "bench" / "bare", {"mlab.toml": 'direction = "maximize"\n'})
+    assert validate("./bench/guess", "--only", "schema", "--only", "reference", "--only", "degenerate") == 0
+    assert "MLAgentBench's format has no reference solution" in capsys.readouterr().out
+    assert validate("./bench/bare", "--only", "schema") == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"no baseline is known: mlab measure bare --suite {tmp_path}/bench, then baseline = [...] in " in said
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
