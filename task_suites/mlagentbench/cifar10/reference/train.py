@@ -1,7 +1,7 @@
 """Train a small convolutional network on images in CIFAR-10's layout and write submission.csv.
 
-Against the starter: AdamW with one cycle of the learning rate instead of SGD at 0.1, smaller batches, more epochs, a
-little more width, dropout, and mirrored images.
+Against the starter: AdamW with one cycle of the learning rate instead of SGD at 0.1, smaller batches, more epochs,
+three small convolutions with batch normalisation, and mirrored images.
 """
 
 import pickle
@@ -13,7 +13,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 DATA = Path("data/cifar-10-batches-py")
-BATCH_SIZE = 64
+BATCH_SIZE = 32
 EPOCHS = 8
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -33,21 +33,21 @@ def load_training_data():
     return torch.cat([images for images, _ in batches]), torch.cat([labels for _, labels in batches])
 
 
+def block(channels, filters):
+    """Half the size, as many channels as filters."""
+    convolution = nn.Conv2d(channels, filters, 3, padding=1, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(filters), nn.ReLU(), nn.MaxPool2d(2))
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.conv1 = nn.Conv2d(3, 12, 5)
-        self.pool = nn.MaxPool2d(2, 2)
-        self.conv2 = nn.Conv2d(12, 32, 5)
-        self.fc1 = nn.Linear(32 * 5 * 5, 128)
-        self.dropout = nn.Dropout(0.25)
-        self.fc2 = nn.Linear(128, 10)
+        self.blocks = nn.Sequential(block(3, 8), block(8, 16), block(16, 32))
+        self.dropout = nn.Dropout(0.1)
+        self.classes = nn.Linear(32 * 4 * 4, 10)
 
     def forward(self, x):
-        x = self.pool(F.relu(self.conv1(x)))
-        x = self.pool(F.relu(self.conv2(x)))
-        x = torch.flatten(x, 1)
-        return self.fc2(self.dropout(F.relu(self.fc1(x))))
+        return self.classes(self.dropout(torch.flatten(self.blocks(x), 1)))
 
 
 def mirrored(images):
@@ -73,8 +73,8 @@ if __name__ == "__main__":
     test_images, _ = load_batch("test_batch")
     model = Net().to(device)
     steps = EPOCHS * (len(images) // BATCH_SIZE)
-    optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=4e-3, total_steps=steps)
+    optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.05)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=8e-3, total_steps=steps)
 
     for epoch in range(EPOCHS):
         model.train()
