@@ -24,7 +24,7 @@ LARGEST = 256 << 20
 DEEPEST = 4
 """Archives in archives."""
 
-_IMAGES = {b"\x89PNG": "png", b"GIF8": "gif", b"BM": "bmp", b"II*\0": "tiff", b"MM\0*": "tiff"}
+_IMAGES = (b"\x89PNG", b"GIF8", b"II*\0", b"MM\0*")
 _CLOSED = {
     b"\xff\xd8\xff": "jpeg image (pixels: lossy)",
     b"\x28\xb5\x2f\xfd": "zstd file",
@@ -57,16 +57,17 @@ def unpacked(name: str, data: bytes, closed: Counter[str] | None = None, depth: 
         return
     try:
         for inner, content in open_it(name, data, closed):
-            yield from unpacked(inner, content, closed, depth + 1)
+            # Pixels may begin like anything.
+            yield from ((inner, content),) if open_it is _image else unpacked(inner, content, closed, depth + 1)
     except _DAMAGED:
         closed[f"{name.rpartition('.')[2] or name} file that cannot be read"] += 1
 
 
 def _opener(data: bytes) -> Any:
-    """The function for a file's kind, told by its first bytes."""
-    if data[:2] == b"\x1f\x8b":
+    """The function for a file's kind, told by its first bytes: enough of them that a text does not begin so."""
+    if data[:3] == b"\x1f\x8b\x08":
         return _gzip
-    if data[:3] == b"BZh":
+    if data[:3] == b"BZh" and data[4:10] == b"1AY&SY":
         return _bzip2
     if data[:6] == b"\xfd7zXZ\0":
         return _xz
@@ -76,7 +77,8 @@ def _opener(data: bytes) -> Any:
         return _tar
     if data[:4] == b"PAR1" == data[-4:]:
         return _parquet
-    return _image if data.startswith(tuple(_IMAGES)) else None
+    bitmap = data[:2] == b"BM" and int.from_bytes(data[2:6], "little") == len(data)
+    return _image if bitmap or data.startswith(_IMAGES) else None
 
 
 def _gzip(name: str, data: bytes, closed: Counter[str]) -> Parts:

@@ -57,6 +57,8 @@ def inside(name: str, data: bytes) -> tuple[dict[str, bytes], dict[str, int]]:
         ("a.zip", zipped(x=b"1", y=b"2"), {"a.zip:x": b"1", "a.zip:y": b"2"}),
         ("a.tar", tarred("x.csv", b"1"), {"a.tar:x.csv": b"1"}),
         ("a.txt", b"text", {}),
+        ("a.csv", b"BMI,age\n22,40\n", {}),
+        ("b.csv", b"BZh,x\n1,2\n", {}),
         ("a.bin", b"", {}),
     ],
     ids=names_only,
@@ -143,6 +145,12 @@ def test_channels_and_packed_words_of_an_image() -> None:
     assert found["a.png:1"] == bytes(range(1, 24, 3))
     assert found["a.png:text"] == b"yes,no,yes"
     assert closed == {}
+
+
+def test_pixels_that_begin_like_an_archive_are_pixels() -> None:
+    pixels = b"\x1f\x8b\x08" + bytes(21)
+    found, closed = inside("a.png", picture("L", pixels))
+    assert (found["a.png:pixels"], closed) == (pixels, {})
 
 
 def test_huge_images_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
