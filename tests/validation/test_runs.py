@@ -173,8 +173,9 @@ class ScoredBench(Bench):
     ],
 )
 def test_runs_outside_the_interval_are_repeated(task: Path, scores: list[float], made: int, status: str) -> None:
-    with ScoredBench(subject(task), settings(task)) as bench:
-        bench.scores = scores
+    bench = ScoredBench(subject(task), settings(task))
+    bench.scores = scores
+    with bench:
         found = the("baseline").run(bench)
     assert (found.status, found.facts["scores"]) == (status, scores[:made])
     lucky = scores[:made].count(0.9)
