@@ -227,8 +227,8 @@ def compare_speed(
     times: tuple[list[float], list[float]] = ([], [])
     with (
         watching() as leftovers,
-        Worker(driver, starter, environ=ONE_THREAD) as first,
         _open_submission(driver, submission, ONE_THREAD) as second,
+        Worker(driver, starter, environ=ONE_THREAD) as first,
     ):
         leftovers.known |= {first.pid, second.pid}
         for number, work in enumerate([*checks, *rounds]):

@@ -5,6 +5,7 @@ Tokens are checked against the original model in full precision, given what the 
 
 from __future__ import annotations
 
+import functools
 import gzip
 import importlib.util
 import json
@@ -78,9 +79,8 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
 
 def compare(submission: Path, starter: Path, model_folder: Path, timing: dict[str, Any]) -> float:
     """Check and time with the model in ``model_folder``."""
-    model = load_module("llama", starter).from_folder(model_folder)
+    vocabulary = json.loads((model_folder / "config.json").read_text(encoding="utf-8"))["vocab_size"]
     rng = np.random.default_rng(secrets.randbits(128))
-    vocabulary = model.config["vocab_size"]
     loading = Round({"model": str(model_folder)}, [])
     odd = [(1, 1, 1), (3, 7, 2), (1, 40, 3)]
     comparison = compare_speed(
@@ -89,7 +89,7 @@ def compare(submission: Path, starter: Path, model_folder: Path, timing: dict[st
         submission=submission,
         checks=[loading, *(prompts(rng, vocabulary, *case) for case in odd)],
         rounds=[timed_round(rng, vocabulary, timing) for _ in range(timing["rounds"])],
-        same=checker(model),
+        same=checker(functools.cache(lambda: load_module("llama", starter).from_folder(model_folder))),
         timeout=TIMEOUT,
     )
     record(
@@ -111,13 +111,14 @@ def prompts(rng: np.random.Generator, vocabulary: int, batch: int, context: int,
     return Round({"new_tokens": new}, [rng.integers(0, vocabulary, (batch, context))])
 
 
-def checker(model: Any) -> Callable[[Any, Any], str]:
-    """Says how a submission's tokens differ from those that ``model`` finds best after the same ones."""
+def checker(load_model: Callable[[], Any]) -> Callable[[Any, Any], str]:
+    """Says how a submission's tokens differ from those that the model finds best after the same ones. It is loaded
+    once, where they are not the starter's."""
 
     def difference(expected: Any, found: Any) -> str:
         if found.shape != expected.shape or (expected.ndim == 2 and found.dtype.kind not in "iu"):
             return f"{found.dtype} of shape {found.shape} instead of tokens of shape {expected.shape}"
-        return "" if np.array_equal(expected, found) else judge_tokens(model, expected, found.astype(np.int64))
+        return "" if np.array_equal(expected, found) else judge_tokens(load_model(), expected, found.astype(np.int64))
 
     return difference
 
