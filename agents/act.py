@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pytest_mlab import ContextWindowError, Environment
 
 from .asking import Asking
-from .prompting import RESEARCH_LOG, Room, cut, listed, sections, shown_actions
+from .prompting import RESEARCH_LOG, MeasuredSettings, Room, cut, listed, sections, shown_actions
 from .research_parsing import ACTION, INPUT, STOP
 
 
-class ActSettings(BaseModel, frozen=True, extra="forbid"):
+class ActSettings(MeasuredSettings, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
     temperature: float | None = Field(default=0.5, ge=0, description="of the model; null: the provider's default")
@@ -28,11 +28,6 @@ class ActSettings(BaseModel, frozen=True, extra="forbid"):
     observation_chars: int = Field(
         default=8_000, ge=100, description="characters of an observation above which its middle is left out"
     )
-    context_tokens: int = Field(
-        default=0, ge=0, description="tokens that fit into a prompt with its answer; 0: what is known of the model"
-    )
-    add_actions: tuple[str, ...] = Field(default=(), description="actions to show that are hidden otherwise")
-    remove_actions: tuple[str, ...] = Field(default=(), description="actions not to show")
 
 
 class ActAgent:

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pytest_mlab import Action, ContextWindowError, Environment, Message
 
-from .prompting import RESEARCH_LOG, Room, cut, listed, sections, shown_actions
+from .prompting import RESEARCH_LOG, MeasuredSettings, Room, cut, listed, sections, shown_actions
 from .research_parsing import clean_action, read_arguments
 
 
-class AutogptSettings(BaseModel, frozen=True, extra="forbid"):
+class AutogptSettings(MeasuredSettings, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
     goals: tuple[str, ...] = Field(default=(), description="goals in place of the usual four, as a JSON list")
@@ -31,11 +31,6 @@ class AutogptSettings(BaseModel, frozen=True, extra="forbid"):
     observation_chars: int = Field(
         default=8_000, ge=100, description="characters of a result above which its middle is left out"
     )
-    context_tokens: int = Field(
-        default=0, ge=0, description="tokens that fit into a prompt with its answer; 0: what is known of the model"
-    )
-    add_actions: tuple[str, ...] = Field(default=(), description="actions to offer that are hidden otherwise")
-    remove_actions: tuple[str, ...] = Field(default=(), description="actions not to offer")
 
 
 class AutogptAgent:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pytest_mlab import Environment
 
-from .prompting import RESEARCH_LOG, sections, shown_actions
+from .prompting import RESEARCH_LOG, ShownSettings, sections, shown_actions
 
 
-class LangchainSettings(BaseModel, frozen=True, extra="forbid"):
+class LangchainSettings(ShownSettings, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
     temperature: float | None = Field(default=None, ge=0, description="of the model; null: the provider's default")
@@ -26,8 +26,6 @@ class LangchainSettings(BaseModel, frozen=True, extra="forbid"):
     observation_chars: int = Field(
         default=20_000, ge=100, description="characters of an observation above which its middle is left out"
     )
-    add_actions: tuple[str, ...] = Field(default=(), description="actions to offer that are hidden otherwise")
-    remove_actions: tuple[str, ...] = Field(default=(), description="actions not to offer")
 
 
 class LangchainAgent:

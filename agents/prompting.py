@@ -8,10 +8,27 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from string import Template
 
+from pydantic import BaseModel, Field
+
 from pytest_mlab import ActionSpec, Environment, MlabError, ModelReply
 
 RESEARCH_LOG = frozenset({"Append Summary to Research Log", "Retrieval from Research Log", "Reflection"})
 """Actions on the research log, of use only to who keeps one."""
+
+
+class ShownSettings(BaseModel, frozen=True, extra="forbid"):
+    """Which actions a model gets to know."""
+
+    add_actions: tuple[str, ...] = Field(default=(), description="actions to show that are hidden otherwise")
+    remove_actions: tuple[str, ...] = Field(default=(), description="actions not to show")
+
+
+class MeasuredSettings(ShownSettings, frozen=True, extra="forbid"):
+    """The same, of an agent that measures what fits into a prompt (:class:`Room`)."""
+
+    context_tokens: int = Field(
+        default=0, ge=0, description="tokens that fit into a prompt with its answer; 0: what is known of the model"
+    )
 
 
 def sections(file: Path) -> dict[str, Template]:

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import Field, field_validator
 
 from pytest_mlab import Action, ContextWindowError, Environment
 
 from .asking import Acted, Asking
-from .prompting import RESEARCH_LOG, cut, listed, sections, shown_actions
+from .prompting import RESEARCH_LOG, ShownSettings, cut, listed, sections, shown_actions
 from .research_parsing import ACTION, FIELDS, INPUT, PLAN, STOP, unmarked
 
 RETRIEVE = "Retrieval from Research Log"
@@ -28,7 +28,7 @@ HIDDEN = RESEARCH_LOG | {"Read File", "Write File", "Append File", "Python REPL"
 """Actions that exist but are not in the prompt unless they are added."""
 
 
-class ResearchSettings(BaseModel, frozen=True, extra="forbid"):
+class ResearchSettings(ShownSettings, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
     format_entries: tuple[str, ...] = Field(
@@ -43,8 +43,6 @@ class ResearchSettings(BaseModel, frozen=True, extra="forbid"):
     block: int = Field(default=10_000, ge=100, description="characters that the fast model summarises at once")
     temperature: float | None = Field(default=0.5, ge=0, description="of the main model; null: the provider's default")
     fast_temperature: float | None = Field(default=0.01, ge=0, description="of the fast model; null: likewise")
-    add_actions: tuple[str, ...] = Field(default=(), description="actions to show that are hidden otherwise")
-    remove_actions: tuple[str, ...] = Field(default=(), description="actions not to show")
 
     @field_validator("format_entries")
     @classmethod

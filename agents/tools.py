@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pytest_mlab import Action, Environment, Message, ModelReply, ToolCall
 
-from .prompting import RESEARCH_LOG, Room, cut, sections, shown_actions, usage
+from .prompting import RESEARCH_LOG, MeasuredSettings, Room, cut, sections, shown_actions, usage
 from .tools_memory import Conversation, Turn
 
 
-class ToolsSettings(BaseModel, frozen=True, extra="forbid"):
+class ToolsSettings(MeasuredSettings, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
     temperature: float | None = Field(default=None, ge=0, description="of the model; null: the provider's default")
@@ -31,11 +31,6 @@ class ToolsSettings(BaseModel, frozen=True, extra="forbid"):
     observation_chars: int = Field(
         default=20_000, ge=100, description="characters of an observation above which its middle is left out"
     )
-    context_tokens: int = Field(
-        default=0, ge=0, description="tokens that fit into a prompt with its answer; 0: what is known of the model"
-    )
-    add_actions: tuple[str, ...] = Field(default=(), description="actions to offer that are hidden otherwise")
-    remove_actions: tuple[str, ...] = Field(default=(), description="actions not to offer")
 
 
 class ToolsAgent:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.rows import Row
 from pytest_mlab.adapters.sandboxes import make
-from pytest_mlab.core.ports import Sandbox, SandboxSpec
+from pytest_mlab.core.sandbox import Sandbox, SandboxSpec
 
 ROUNDS = 300
 OPENINGS = 7

@@ -17,8 +17,9 @@ from typing import NamedTuple, NoReturn
 
 from benchmarks.rows import Row
 from pytest_mlab.adapters.sandboxes import make
+from pytest_mlab.core.actions import Action
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Action, SandboxSpec
+from pytest_mlab.core.sandbox import SandboxSpec
 from pytest_mlab.core.task import Direction, Metric, Resources, Submission, Task
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.runtime.account import Account

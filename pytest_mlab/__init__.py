@@ -10,22 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_mlab.core.actions import Action, ActionSpec, Observation, Step
     from pytest_mlab.core.budget import Budget, Ledger
-    from pytest_mlab.core.ports import (
-        Action,
-        ActionSpec,
-        Agent,
-        Environment,
-        Execution,
-        Message,
-        Model,
-        ModelFacts,
-        ModelReply,
-        Observation,
-        Person,
-        Step,
-        ToolCall,
-    )
+    from pytest_mlab.core.models import Message, Model, ModelFacts, ModelReply, ToolCall
+    from pytest_mlab.core.ports import Agent, Environment, Person
+    from pytest_mlab.core.sandbox import Execution
     from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
     from pytest_mlab.errors import (
         BudgetExhausted,
@@ -42,21 +31,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "pytest_mlab.core.budget": ("Budget", "Ledger"),
-    "pytest_mlab.core.ports": (
-        "Action",
-        "ActionSpec",
-        "Agent",
-        "Environment",
-        "Execution",
-        "Message",
-        "Model",
-        "ModelFacts",
-        "ModelReply",
-        "Observation",
-        "Person",
-        "Step",
-        "ToolCall",
-    ),
+    "pytest_mlab.core.actions": ("Action", "ActionSpec", "Observation", "Step"),
+    "pytest_mlab.core.models": ("Message", "Model", "ModelFacts", "ModelReply", "ToolCall"),
+    "pytest_mlab.core.ports": ("Agent", "Environment", "Person"),
+    "pytest_mlab.core.sandbox": ("Execution",),
     "pytest_mlab.core.trial": ("Outcome", "TrialId", "TrialResult"),
     "pytest_mlab.errors": (
         "BudgetExhausted",

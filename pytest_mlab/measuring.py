@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_mlab.adapters import sandboxes
+from pytest_mlab.core.actions import Action
 from pytest_mlab.core.crashes import crash_line
-from pytest_mlab.core.ports import Action, Connection, Execution, Sandbox, SandboxSpec
+from pytest_mlab.core.sandbox import Connection, Execution, Sandbox, SandboxSpec
 from pytest_mlab.core.task import Task
 from pytest_mlab.data.prepare import Prepared
 from pytest_mlab.errors import EvaluatorError, SandboxError, SuiteError

@@ -14,7 +14,7 @@ import pytest
 from pytest_mlab.compose.agent_phase import before_it_began, describe, part_of
 from pytest_mlab.compose.packages import check_packages
 from pytest_mlab.compose.runner import grace_of, last_words, remove_workspace
-from pytest_mlab.core.ports import Connection, Execution
+from pytest_mlab.core.sandbox import Connection, Execution
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import EndedBy, Outcome
 from pytest_mlab.errors import (

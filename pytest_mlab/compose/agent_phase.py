@@ -20,7 +20,8 @@ from pytest_mlab.compose.job import Job
 from pytest_mlab.compose.models import make_model
 from pytest_mlab.compose.packages import check_packages
 from pytest_mlab.core.budget import Ledger
-from pytest_mlab.core.ports import Agent, Connection, Environment, Mount, Sandbox, SandboxSpec, Terminal
+from pytest_mlab.core.ports import Agent, Environment, Terminal
+from pytest_mlab.core.sandbox import Connection, Mount, Sandbox, SandboxSpec
 from pytest_mlab.core.trial import EndedBy, Outcome
 from pytest_mlab.errors import (
     AgentLoadError,

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_mlab.adapters.sandboxes import make
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.plan import PlannedAgent, PlannedTask, RunSettings
-from pytest_mlab.core.ports import Sandbox
+from pytest_mlab.core.sandbox import Sandbox
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.data.prepare import Prepared, is_prepared

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_mlab.compose.job import Job
+from pytest_mlab.core.models import Model, ModelClient
 from pytest_mlab.core.plan import Models
-from pytest_mlab.core.ports import Model, ModelClient
 from pytest_mlab.runtime.account import Account
 from pytest_mlab.runtime.environ import Redactor
 from pytest_mlab.runtime.metering import MeteredModel

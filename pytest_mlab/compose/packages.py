@@ -10,7 +10,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from pytest_mlab.core.ports import Connection
+from pytest_mlab.core.sandbox import Connection
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import RequirementMissing, SandboxError
 

@@ -12,8 +12,8 @@ from pytest_mlab.adapters.models.recording import RecordingClient, cleaner
 from pytest_mlab.adapters.models.recording_file import Header, RecordingFile, file_of, read_recording
 from pytest_mlab.adapters.models.replay import ReplayClient
 from pytest_mlab.compose.job import Job
+from pytest_mlab.core.models import ModelClient
 from pytest_mlab.core.plan import Models
-from pytest_mlab.core.ports import ModelClient
 from pytest_mlab.errors import StoreError
 from pytest_mlab.runtime.environ import Redactor
 

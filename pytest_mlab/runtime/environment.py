@@ -9,18 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+from pytest_mlab.core.actions import Action, ActionSpec, Observation, Step
 from pytest_mlab.core.budget import Budget, Ledger
-from pytest_mlab.core.ports import (
-    Action,
-    ActionSpec,
-    Connection,
-    Execution,
-    Model,
-    ModelReply,
-    Observation,
-    Person,
-    Step,
-)
+from pytest_mlab.core.models import Model, ModelReply
+from pytest_mlab.core.ports import Person
+from pytest_mlab.core.sandbox import Connection, Execution
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import BudgetExhausted, ConfigError, MlabError, TrialOver
 from pytest_mlab.runtime.account import Account

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest_mlab
-from pytest_mlab.core.ports import Connection, Execution, Mount, Sandbox, SandboxSpec
+from pytest_mlab.core.sandbox import Connection, Execution, Mount, Sandbox, SandboxSpec
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import SandboxError, StoreError
 from pytest_mlab.store.content import open_regular

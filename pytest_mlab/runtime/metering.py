@@ -10,18 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.budget import Usage
+from pytest_mlab.core.models import Message, ModelClient, ModelFacts, ModelReply, ModelRequest, Role, ToolCall
 from pytest_mlab.core.plan import Models
-from pytest_mlab.core.ports import (
-    ActionSpec,
-    Message,
-    ModelClient,
-    ModelFacts,
-    ModelReply,
-    ModelRequest,
-    Role,
-    ToolCall,
-)
 from pytest_mlab.errors import BudgetExhausted, ConfigError, ModelError
 from pytest_mlab.runtime.account import Account
 from pytest_mlab.store.content import ContentStore
@@ -31,7 +23,7 @@ from pytest_mlab.store.journal import Journal
 
 @dataclass(frozen=True)
 class MeteredModel:
-    """Implements :class:`pytest_mlab.core.ports.Model` for one trial.
+    """Implements :class:`pytest_mlab.core.models.Model` for one trial.
 
     ``models`` says which model plays which role; edit and fast fall back to main. A call may not last longer than
     the trial's remaining time. The trace names prompt and reply by the digest of a blob in ``store``: the prompt as

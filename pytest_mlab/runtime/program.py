@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pytest_mlab.core.ports import Connection, Execution, Model, ModelReply
+from pytest_mlab.core.models import Model, ModelReply
+from pytest_mlab.core.sandbox import Connection, Execution
 from pytest_mlab.errors import (
     BadRequestError,
     BudgetExhausted,

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from pytest_mlab.core.ports import Mount
+from pytest_mlab.core.sandbox import Mount
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import StoreError, SuiteError
 from pytest_mlab.runtime.workspace import Workspace

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_mlab.core.ports import Mount
+from pytest_mlab.core.sandbox import Mount
 from pytest_mlab.errors import MlabError, StoreError
 from pytest_mlab.store.content import hash_fd, open_regular
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from pytest_mlab.core.ports import Action
+from pytest_mlab.core.actions import Action
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import SuiteError
 from pytest_mlab.suites.problems import Problem, from_validation, render

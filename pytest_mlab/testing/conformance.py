@@ -29,7 +29,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.core.ports import Connection, Execution, Mount, Sandbox, SandboxSpec
+from pytest_mlab.core.sandbox import Connection, Execution, Mount, Sandbox, SandboxSpec
 from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import SandboxError
 

@@ -18,7 +18,7 @@ from typing import Literal
 
 from pytest_mlab.adapters import sandboxes
 from pytest_mlab.compose.packages import check_packages
-from pytest_mlab.core.ports import Connection, SandboxSpec
+from pytest_mlab.core.sandbox import Connection, SandboxSpec
 from pytest_mlab.core.task import Task
 from pytest_mlab.data.prepare import Prepared, prepare
 from pytest_mlab.errors import SuiteError

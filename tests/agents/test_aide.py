@@ -16,7 +16,7 @@ from pytest_mlab.adapters.agent_loader import load_agent, plan_agent, shown_file
 from pytest_mlab.adapters.agent_settings import make_agent
 from pytest_mlab.compose import TrialRunner
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Execution
+from pytest_mlab.core.sandbox import Execution
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.errors import ConfigError, ProgramFailed
 from pytest_mlab.requirements import missing_for_agent

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agents.autogpt import AutogptAgent, AutogptSettings
+from pytest_mlab.core.actions import Action
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Action
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError, ProviderDownError
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 from tests.support.research_replies import autogpt_reply

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agents.human import SHORT, WIDTH, HumanAgent, HumanSettings
+from pytest_mlab.core.actions import Action, Observation
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Action, Observation
 from pytest_mlab.errors import BudgetExhausted, ConfigError
 from pytest_mlab.runtime.actions import SPECS
 from tests.support.fake_environment import FakeEnvironment, FakeModel

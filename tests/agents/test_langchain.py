@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from agents.langchain import LangchainAgent, LangchainSettings
+from pytest_mlab.core.actions import Observation
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Message, Observation, ToolCall
+from pytest_mlab.core.models import Message, ToolCall
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError, MlabError, ProviderDownError
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 

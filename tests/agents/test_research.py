@@ -6,8 +6,8 @@ import pytest
 
 from agents.research import HIDDEN, ResearchAgent, ResearchSettings
 from agents.research_retrieval import ResearchRetrievalAgent
+from pytest_mlab.core.actions import Action, Observation
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Action, Observation
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError, MlabError, ProviderDownError
 from tests.support.fake_environment import ACTIONS, FakeEnvironment, FakeModel
 from tests.support.research_replies import act_reply, react_reply, research_reply, submit

@@ -6,8 +6,8 @@ import pytest
 
 from agents.research import ResearchAgent
 from agents.research_retrieval import ResearchRetrievalAgent
+from pytest_mlab.core.actions import Action
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Action
 from pytest_mlab.errors import AuthError, BudgetExhausted, ProviderDownError
 from tests.agents.conftest import KEY, Trial
 from tests.support import scripted_server as script

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from agents.tools import ToolsAgent, ToolsSettings
+from pytest_mlab.core.actions import Action, Observation
 from pytest_mlab.core.budget import Budget, Usage
-from pytest_mlab.core.ports import Action, Message, ModelFacts, ModelReply, Observation, ToolCall
+from pytest_mlab.core.models import Message, ModelFacts, ModelReply, ToolCall
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError, ProviderDownError
 from tests.support.fake_environment import Asked, FakeEnvironment, FakeModel
 

@@ -12,8 +12,8 @@ import pytest
 from agents.tree import TreeAgent, TreeSettings
 from agents.tree_reading import Review, Solution, read_review, read_solution
 from agents.tree_search import Node, Tree
+from pytest_mlab.core.actions import Action, Observation
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Action, Observation
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 

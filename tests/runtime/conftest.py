@@ -11,18 +11,10 @@ from typing import Any, NoReturn
 import pytest
 
 from pytest_mlab.adapters.sandboxes.local import Local
+from pytest_mlab.core.actions import Action, ActionSpec, Observation
 from pytest_mlab.core.budget import Budget, Usage
-from pytest_mlab.core.ports import (
-    Action,
-    ActionSpec,
-    Connection,
-    Message,
-    ModelFacts,
-    ModelReply,
-    Observation,
-    Role,
-    SandboxSpec,
-)
+from pytest_mlab.core.models import Message, ModelFacts, ModelReply, Role
+from pytest_mlab.core.sandbox import Connection, SandboxSpec
 from pytest_mlab.core.task import Direction, Metric, Resources, Submission, Task
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.runtime.account import Account

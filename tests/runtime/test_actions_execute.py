@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from pytest_mlab.core.actions import Action
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Action, Execution
+from pytest_mlab.core.sandbox import Execution
 from pytest_mlab.core.task import Resources
 from pytest_mlab.runtime.actions.base import SHOWN
 from pytest_mlab.runtime.actions.execute import OutputFile

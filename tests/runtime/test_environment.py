@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_mlab.core.actions import Action
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.ports import Action, Environment
+from pytest_mlab.core.ports import Environment
 from pytest_mlab.errors import BudgetExhausted, ConfigError, ProviderDownError, SandboxError, TrialOver
 from pytest_mlab.runtime import environment as module
 from pytest_mlab.store import manifest

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from pytest_mlab.adapters.sandboxes import make
-from pytest_mlab.core.ports import Connection, Execution, Sandbox, SandboxSpec
+from pytest_mlab.core.sandbox import Connection, Execution, Sandbox, SandboxSpec
 from pytest_mlab.data.prepare import Prepared, prepare
 from pytest_mlab.errors import SandboxError
 from pytest_mlab.runtime import evaluate as subject

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.budget import Budget, Ledger, Usage
+from pytest_mlab.core.models import Message, ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.core.plan import Models
-from pytest_mlab.core.ports import ActionSpec, Message, ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.errors import BudgetExhausted, ConfigError, ProviderDownError
 from pytest_mlab.runtime.account import Account
 from pytest_mlab.runtime.metering import MeteredModel

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.adapters.sandboxes import make
-from pytest_mlab.core.ports import Sandbox
+from pytest_mlab.core.sandbox import Sandbox
 from pytest_mlab.runtime.evaluate import Verdict, evaluate
 from pytest_mlab.suites.loader import load_task
 from tests.support.docker_engine import docker_image

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_mlab.core.ports import Mount
+from pytest_mlab.core.sandbox import Mount
 from pytest_mlab.errors import StoreError, SuiteError
 from pytest_mlab.runtime.provision import provision
 from pytest_mlab.runtime.workspace import Refused, Workspace

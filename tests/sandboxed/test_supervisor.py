@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_mlab.adapters.sandboxes.local import Local
-from pytest_mlab.core.ports import SandboxSpec
+from pytest_mlab.core.sandbox import SandboxSpec
 from pytest_mlab.core.task import Resources
 from pytest_mlab.sandboxed import supervisor
 from pytest_mlab.testing.conformance import run, text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.core.ports import Action
+from pytest_mlab.core.actions import Action
 from pytest_mlab.errors import SuiteError
 from pytest_mlab.suites.actions import read_actions, recorded_script, scripted_actions, trivial_name
 from pytest_mlab.suites.loader import load_task

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.core.ports import Connection, Mount, SandboxSpec
+from pytest_mlab.core.sandbox import Connection, Mount, SandboxSpec
 from pytest_mlab.errors import SuiteError
 from pytest_mlab.runtime.workspace import Workspace
 from pytest_mlab.validation.base import Finding

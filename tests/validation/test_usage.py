@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.adapters.sandboxes import make
-from pytest_mlab.core.ports import Connection, SandboxSpec
+from pytest_mlab.core.sandbox import Connection, SandboxSpec
 from pytest_mlab.validation.usage import MeteredSandbox
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_mlab.core.ports import ActionSpec, Message, Model, ModelReply, Role
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.models import Message, Model, ModelReply, Role
 
 Json = dict[str, Any]
 
@@ -42,7 +43,7 @@ class Asked:
         return "fast" if _FAST.search(self.model) else "main"
 
     def complete(self, model: Model) -> ModelReply:
-        """The answer of the trial's model. Raises what :meth:`pytest_mlab.core.ports.Model.complete` does.
+        """The answer of the trial's model. Raises what :meth:`pytest_mlab.core.models.Model.complete` does.
 
         A program bounds answers by what the model can give that it believes to talk to: where the trial's can give
         less, providers would refuse that, so it is cut.

@@ -11,8 +11,9 @@ from typing import Any
 
 from pytest_mlab.adapters.endpoint.asked import Asked, Body, Json, Refused, objects, text_of, tool
 from pytest_mlab.adapters.models.tools import wire_name
+from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.ports import ActionSpec, Message, ModelReply, ToolCall
+from pytest_mlab.core.models import Message, ModelReply, ToolCall
 
 PASSED_ON = (
     "top_p",

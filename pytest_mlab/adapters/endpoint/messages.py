@@ -10,7 +10,8 @@ from typing import Any
 
 from pytest_mlab.adapters.endpoint.asked import Asked, Body, Json, Refused, objects, text_of, tool
 from pytest_mlab.adapters.endpoint.chat import choose
-from pytest_mlab.core.ports import ActionSpec, Message, ModelReply, ToolCall
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.models import Message, ModelReply, ToolCall
 
 PASSED_ON = ("top_p", "top_k")
 LEFT_OUT = ("thinking", "metadata", "service_tier", "cache_control", "context_management", "inference_geo", "speed")

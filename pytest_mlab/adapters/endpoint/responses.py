@@ -11,7 +11,8 @@ from typing import Any
 
 from pytest_mlab.adapters.endpoint.asked import Asked, Body, Json, Refused, objects, text_of, tool
 from pytest_mlab.adapters.endpoint.chat import answer_format, choose, fault
-from pytest_mlab.core.ports import ActionSpec, Message, ModelReply, ToolCall
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.models import Message, ModelReply, ToolCall
 
 __all__ = ["answer", "fault", "read", "stream"]
 

@@ -19,7 +19,7 @@ from pytest_mlab.adapters.endpoint import chat, messages, responses
 from pytest_mlab.adapters.endpoint.asked import Asked, Refused
 from pytest_mlab.adapters.models.library import litellm
 from pytest_mlab.adapters.models.tools import as_openai_messages, as_openai_tools
-from pytest_mlab.core.ports import Model, ModelReply
+from pytest_mlab.core.models import Model, ModelReply
 from pytest_mlab.errors import BadRequestError, ContextWindowError, MlabError
 
 MAX_BODY = 64 << 20

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_mlab.adapters.models.names import litellm_name
 from pytest_mlab.core.model_settings import ModelSettings
-from pytest_mlab.core.ports import ModelRequest
+from pytest_mlab.core.models import ModelRequest
 
 
 def default_settings(name: str) -> ModelSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from pytest_mlab.core.ports import ModelReply, ModelRequest
+from pytest_mlab.core.models import ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError
 
 

@@ -17,7 +17,7 @@ from pytest_mlab.adapters.models.gate import Turn
 from pytest_mlab.adapters.models.rates import MINUTE, Rates, Window
 from pytest_mlab.adapters.models.retry import number_from
 from pytest_mlab.adapters.models.tokens import prompt_tokens
-from pytest_mlab.core.ports import ModelReply, ModelRequest
+from pytest_mlab.core.models import ModelReply, ModelRequest
 from pytest_mlab.core.trial import slug
 from pytest_mlab.errors import AuthError, ModelError, ProviderDownError, ProviderError, QuotaError, RateLimitError
 

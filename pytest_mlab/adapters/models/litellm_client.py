@@ -18,7 +18,7 @@ from pytest_mlab.adapters.models.retry import Retry, retry_after
 from pytest_mlab.adapters.models.tools import as_openai_messages, as_openai_tools, called, knows_tools
 from pytest_mlab.core.budget import Usage
 from pytest_mlab.core.model_settings import ModelSettings
-from pytest_mlab.core.ports import ModelFacts, ModelReply, ModelRequest
+from pytest_mlab.core.models import ModelFacts, ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError
 
 
@@ -28,7 +28,7 @@ def _default_retry() -> Retry:
 
 @dataclass(frozen=True)
 class LitellmClient:
-    """Implements :class:`pytest_mlab.core.ports.ModelClient`.
+    """Implements :class:`pytest_mlab.core.models.ModelClient`.
 
     litellm's and the provider packages' own retries are off; ``retry`` is ours. Every attempt goes through ``gate``,
     where it may have to wait. Every wait and every attempt ends by the request's deadline. ``redact`` cleans the

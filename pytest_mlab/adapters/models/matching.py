@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import NamedTuple
 
-from pytest_mlab.core.ports import Message, ModelRequest
+from pytest_mlab.core.models import Message, ModelRequest
 
 _NUMBER = r"\d+(?:[.,]\d+)?(?:e[-+]?\d+)?"
 

@@ -28,7 +28,7 @@ class Price:
 
 def worst_case_price(name: str) -> Price | None:
     """The list price of the model ``name`` without any discount, None when it is unknown."""
-    entry = _entry(name)
+    entry = list_entry(name)
     prompt, completion = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
     if prompt is None or completion is None:
         return None
@@ -83,7 +83,8 @@ def cost(settings: ModelSettings, answer: Any, usage: Usage, *, reported: bool) 
     return float(sum(parts))
 
 
-def _entry(name: str) -> Mapping[str, Any]:
+def list_entry(name: str) -> Mapping[str, Any]:
+    """What litellm's list says of the model ``name``, asking nobody; empty when it is not in it."""
     prices: Mapping[str, Mapping[str, Any]] = litellm().model_cost
     if name in prices:
         return prices[name]

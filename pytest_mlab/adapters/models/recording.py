@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pytest_mlab.adapters.models.recording_file import RecordedError, RecordingFile
-from pytest_mlab.core.ports import ModelClient, ModelFacts, ModelReply, ModelRequest
+from pytest_mlab.core.models import ModelClient, ModelFacts, ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError, StoreError
 
 WORKSPACE = "<mlab:workspace>"
@@ -25,7 +25,7 @@ _KEY = re.compile(
 
 @dataclass(frozen=True)
 class RecordingClient:
-    """Implements :class:`pytest_mlab.core.ports.ModelClient`: passes every call to ``client`` and writes it to
+    """Implements :class:`pytest_mlab.core.models.ModelClient`: passes every call to ``client`` and writes it to
     ``file``, failed ones with their error."""
 
     client: ModelClient

@@ -26,8 +26,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.ports import ActionSpec, Message, ModelFacts, ModelReply, ModelRequest, ToolCall
+from pytest_mlab.core.models import Message, ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.core.trial import TrialId, slug
 from pytest_mlab.errors import ReplayError
 

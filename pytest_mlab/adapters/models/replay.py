@@ -11,14 +11,14 @@ from pytest_mlab import errors
 from pytest_mlab.adapters.models.matching import Part, comparable, difference
 from pytest_mlab.adapters.models.recording import WORKSPACE
 from pytest_mlab.adapters.models.recording_file import RecordedCall, RecordedError, Recording
-from pytest_mlab.core.ports import Message, ModelFacts, ModelReply, ModelRequest
+from pytest_mlab.core.models import Message, ModelFacts, ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError, ReplayError
 
 Mode = Literal["strict", "lenient"]
 
 
 class ReplayClient:
-    """Implements :class:`pytest_mlab.core.ports.ModelClient`.
+    """Implements :class:`pytest_mlab.core.models.ModelClient`.
 
     A request gets the first unused reply that was recorded for an equal request, so that calls of several threads find
     theirs. Without one, ``strict`` raises ReplayError, and raises it again for every later call; ``lenient`` gives the

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_mlab.adapters.models.tools import wire_name
-from pytest_mlab.core.ports import ActionSpec, Message, ModelClient, ModelFacts, ModelReply, ModelRequest, ToolCall
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.models import Message, ModelClient, ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.errors import AuthError, BadRequestError, ProviderDownError, ProviderError, RateLimitError
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -37,7 +38,7 @@ _JSON = json.JSONDecoder(strict=False)  # weak models write line breaks into str
 
 @dataclass
 class TextTools:
-    """Implements :class:`pytest_mlab.core.ports.ModelClient` over another one, for one trial.
+    """Implements :class:`pytest_mlab.core.models.ModelClient` over another one, for one trial.
 
     A model that is known to have no tools gets them by text. One whose provider refuses them is asked again by text,
     and from then on; the reply's ``remark`` says so.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from pytest_mlab.adapters.models.library import litellm
-from pytest_mlab.core.ports import ModelRequest
+from pytest_mlab.core.models import ModelRequest
 
 
 def count_tokens(text: str) -> int:

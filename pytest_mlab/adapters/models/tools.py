@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any
 
-from pytest_mlab.adapters.models.library import litellm
-from pytest_mlab.core.ports import ActionSpec, Message, ToolCall
+from pytest_mlab.adapters.models.prices import list_entry
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.models import Message, ToolCall
 
 
-@cache  # litellm asks some providers over the network
 def knows_tools(model: str) -> bool:
     """Whether the provider takes tools for ``model``, by litellm's list; True for a model that is not in it."""
-    library = litellm()
-    try:
-        library.get_model_info(model)
-    except Exception:  # noqa: BLE001 - litellm raises a bare Exception for a model that it does not list
-        return True
-    return bool(library.supports_function_calling(model))
+    entry = list_entry(model)
+    return not entry or bool(entry.get("supports_function_calling"))
 
 
 def wire_name(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from pytest_mlab.errors import ConfigError, RequirementMissing
 
 if TYPE_CHECKING:
-    from pytest_mlab.core.ports import Sandbox
+    from pytest_mlab.core.sandbox import Sandbox
 
 GROUP = "pytest_mlab.sandboxes"
 """Entry points of this group are called as ``factory(hidden=(path, ...))`` and return a Sandbox."""

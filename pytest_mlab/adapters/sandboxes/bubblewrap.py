@@ -32,7 +32,7 @@ from pytest_mlab.adapters.sandboxes.opening import (
     target_inside,
     tmp_mb,
 )
-from pytest_mlab.core.ports import SandboxSpec
+from pytest_mlab.core.sandbox import SandboxSpec
 from pytest_mlab.errors import SandboxError
 
 _NOT_INSTALLED = "the program bwrap is not installed: apt-get install bubblewrap"

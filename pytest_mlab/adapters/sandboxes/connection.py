@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_mlab.adapters.sandboxes.channel import Channel, ChannelLost
 from pytest_mlab.adapters.sandboxes.frames import BadFrame, Decoder, End, Hello, Output, Pong, Reply, encode
-from pytest_mlab.core.ports import Execution
+from pytest_mlab.core.sandbox import Execution
 from pytest_mlab.errors import SandboxError
 
 START_SECONDS = 30.0
@@ -53,7 +53,7 @@ class Kept:
 
 
 class SupervisedConnection:
-    """The one implementation of :class:`pytest_mlab.core.ports.Connection` that all backends share.
+    """The one implementation of :class:`pytest_mlab.core.sandbox.Connection` that all backends share.
 
     ``launch`` starts the backend's supervisor and returns the channel to it, ``opening`` is the supervisor's first
     request, ``workspace`` the working directory inside, ``places`` where the absolute targets of mounts are found
@@ -110,14 +110,14 @@ class SupervisedConnection:
         keep: int = 1 << 20,
         sink: Sink | None = None,
     ) -> Execution:
-        """Run ``argv``; see :class:`pytest_mlab.core.ports.Connection`."""
+        """Run ``argv``; see :class:`pytest_mlab.core.sandbox.Connection`."""
         if not argv:
             raise ValueError("an empty command")
         header = {"type": "execute", "argv": list(argv), "env": dict(env) if env else None, "timeout": timeout}
         return self._request(header, stdin, timeout, keep, sink)
 
     def repl(self, code: str, *, timeout: float | None = None, keep: int = 1 << 20) -> Execution:
-        """Run ``code`` in the persistent Python process; see :class:`pytest_mlab.core.ports.Connection`.
+        """Run ``code`` in the persistent Python process; see :class:`pytest_mlab.core.sandbox.Connection`.
 
         ``exit_status`` is 0, 1 after an exception (its traceback is in the output), or what ``sys.exit`` was given
         (which leaves the variables in place). Where they are lost, the output says so.

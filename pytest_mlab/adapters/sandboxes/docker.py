@@ -33,7 +33,7 @@ from pytest_mlab.adapters.sandboxes.opening import (
     tmp_mb,
 )
 from pytest_mlab.adapters.sandboxes.ownership import hand_over, readable_mounts
-from pytest_mlab.core.ports import SandboxSpec
+from pytest_mlab.core.sandbox import SandboxSpec
 from pytest_mlab.errors import SandboxError
 
 if TYPE_CHECKING:

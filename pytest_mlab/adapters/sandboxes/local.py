@@ -19,7 +19,7 @@ from pytest_mlab.adapters.sandboxes import environment
 from pytest_mlab.adapters.sandboxes.channel import ProcessChannel
 from pytest_mlab.adapters.sandboxes.connection import SupervisedConnection
 from pytest_mlab.adapters.sandboxes.opening import SUPERVISOR, opening_request, system_path
-from pytest_mlab.core.ports import SandboxSpec
+from pytest_mlab.core.sandbox import SandboxSpec
 from pytest_mlab.errors import SandboxError
 
 _MARK = "MLAB_SANDBOX"

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest_mlab
-from pytest_mlab.core.ports import Mount, SandboxSpec
+from pytest_mlab.core.sandbox import Mount, SandboxSpec
 from pytest_mlab.errors import SandboxError
 
 SUPERVISOR = Path(pytest_mlab.__file__).resolve().parent / "sandboxed" / "supervisor.py"

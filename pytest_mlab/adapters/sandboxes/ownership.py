@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_mlab.core.ports import SandboxSpec
+from pytest_mlab.core.sandbox import SandboxSpec
 from pytest_mlab.errors import SandboxError
 
 

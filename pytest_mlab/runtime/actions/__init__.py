@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from pytest_mlab.core.ports import ActionSpec
+from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.runtime.actions import edit, execute, files, final, log, understand
 from pytest_mlab.runtime.actions.base import Definition
 

@@ -8,7 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pytest_mlab.core.ports import Action, ActionSpec, Connection, Model, Person
+from pytest_mlab.core.actions import Action, ActionSpec
+from pytest_mlab.core.models import Model
+from pytest_mlab.core.ports import Person
+from pytest_mlab.core.sandbox import Connection
 from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import BadRequestError, ConfigError, ContextWindowError, MlabError
 from pytest_mlab.runtime.account import Account

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from pytest_mlab.core.ports import Execution
+from pytest_mlab.core.sandbox import Execution
 from pytest_mlab.core.task import Resources
 from pytest_mlab.runtime.actions.base import SHOWN, ActionError, Answer, Context, Definition, define, shortened
 

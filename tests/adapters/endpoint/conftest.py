@@ -18,8 +18,9 @@ from pytest_mlab.adapters.models.litellm_client import LitellmClient
 from pytest_mlab.adapters.models.retry import Retry
 from pytest_mlab.adapters.sandboxes import make
 from pytest_mlab.core.budget import Budget
+from pytest_mlab.core.models import Model, ModelReply
 from pytest_mlab.core.plan import Models
-from pytest_mlab.core.ports import Connection, Model, ModelReply, SandboxSpec
+from pytest_mlab.core.sandbox import Connection, SandboxSpec
 from pytest_mlab.runtime.account import Account
 from pytest_mlab.runtime.environ import Redactor
 from pytest_mlab.runtime.metering import MeteredModel

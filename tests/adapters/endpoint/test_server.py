@@ -15,7 +15,7 @@ import pytest
 
 from pytest_mlab.adapters.endpoint.server import MAX_BODY, Endpoint
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.ports import Model, ModelReply, ToolCall
+from pytest_mlab.core.models import Model, ModelReply, ToolCall
 from pytest_mlab.errors import AuthError
 from tests.support.fake_environment import FakeModel
 

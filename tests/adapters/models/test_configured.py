@@ -17,7 +17,7 @@ from pytest_mlab.adapters.models.litellm_client import LitellmClient
 from pytest_mlab.adapters.models.retry import Retry
 from pytest_mlab.core.budget import Usage
 from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
-from pytest_mlab.core.ports import Message, ModelReply, ModelRequest
+from pytest_mlab.core.models import Message, ModelReply, ModelRequest
 from pytest_mlab.errors import BadRequestError
 from tests.support.scripted_server import ScriptedServer, bad_request, say
 

@@ -13,8 +13,9 @@ import pytest
 from pytest_mlab.adapters.models.limited import Line, RunGate, window_from
 from pytest_mlab.adapters.models.litellm_client import LitellmClient
 from pytest_mlab.adapters.models.retry import Retry
+from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.ports import ActionSpec, Message, ModelReply, ModelRequest
+from pytest_mlab.core.models import Message, ModelReply, ModelRequest
 from pytest_mlab.errors import (
     AuthError,
     ConfigError,

@@ -12,7 +12,7 @@ import pytest
 from pytest_mlab.adapters.models.litellm_client import LitellmClient
 from pytest_mlab.adapters.models.retry import Retry
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.ports import Message, ModelRequest
+from pytest_mlab.core.models import Message, ModelRequest
 from pytest_mlab.errors import (
     AuthError,
     BadRequestError,

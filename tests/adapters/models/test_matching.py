@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_mlab.adapters.models.matching import SCREEN, comparable, difference, without_volatile
-from pytest_mlab.core.ports import ActionSpec, Message, ModelRequest, ToolCall
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.models import Message, ModelRequest, ToolCall
 
 REQUEST = ModelRequest("m", (Message("system", "Be brief."), Message("user", "Say a.\nSay b.")), temperature=0.5)
 

@@ -17,7 +17,7 @@ from pytest_mlab.adapters.models.litellm_client import LitellmClient
 from pytest_mlab.adapters.models.recording import WORKSPACE, RecordingClient, cleaner
 from pytest_mlab.adapters.models.recording_file import Header, RecordedError, RecordingFile, read_recording
 from pytest_mlab.adapters.models.retry import Retry
-from pytest_mlab.core.ports import Message, ModelReply, ModelRequest, ToolCall
+from pytest_mlab.core.models import Message, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import BadRequestError, ContextWindowError, ModelError, RateLimitError, StoreError
 from pytest_mlab.runtime.environ import Redactor
@@ -31,7 +31,7 @@ ENVIRON = {"OPENAI_API_KEY": "sk-not-a-real-key-0123456789", "MLAB_TEST_TOKEN": 
 
 def recorded(tmp_path: Path, server: ScriptedServer, *requests: ModelRequest) -> tuple[bytes, list[object]]:
     """The recording of ``requests`` as bytes, and what came of each."""
-    file = RecordingFile(tmp_path / "1.jsonl", HEADER, cleaner(Redactor(ENVIRON), ["/work/space"]))
+    file = RecordingFile(tmp_path / "1.jsonl", HEADER, cleaner(Redactor(ENVIRON), ["/srv/space"]))
     client = RecordingClient(LitellmClient(retry=Retry(attempts=2, base=0.0)), file)
     for request in requests:
         with suppress(ModelError):
@@ -111,9 +111,9 @@ def test_what_only_looks_a_little_like_a_key_stays() -> None:
 
 
 def test_paths_of_the_workspace_are_not_written(tmp_path: Path, server: ScriptedServer) -> None:
-    server.restart([script.say("open /work/space/train.py")])
-    content, outcomes = recorded(tmp_path, server, asking('File "/work/space/train.py", line 1'))
-    assert b"/work/space" not in content
+    server.restart([script.say("open /srv/space/train.py")])
+    content, outcomes = recorded(tmp_path, server, asking('File "/srv/space/train.py", line 1'))
+    assert b"/srv/space" not in content
     assert isinstance(outcomes[0], ModelReply)
     assert outcomes[0].text == f"open {WORKSPACE}/train.py"
 

@@ -21,8 +21,9 @@ from pytest_mlab.adapters.models.recording_file import (
     read_header,
     read_recording,
 )
+from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.ports import ActionSpec, Message, ModelFacts, ModelReply, ModelRequest, ToolCall
+from pytest_mlab.core.models import Message, ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import ReplayError
 

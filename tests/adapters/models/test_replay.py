@@ -12,7 +12,7 @@ from pytest_mlab.adapters.models.recording import WORKSPACE, cleaner
 from pytest_mlab.adapters.models.recording_file import Header, RecordedError, RecordingFile, read_recording
 from pytest_mlab.adapters.models.replay import ReplayClient
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.ports import Message, ModelFacts, ModelReply, ModelRequest, ToolCall
+from pytest_mlab.core.models import Message, ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import ContextWindowError, ModelError, RateLimitError, ReplayError
 from pytest_mlab.runtime.environ import Redactor

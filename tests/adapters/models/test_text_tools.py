@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from pytest_mlab.adapters.models.litellm_client import LitellmClient
 from pytest_mlab.adapters.models.retry import Retry
 from pytest_mlab.adapters.models.text_tools import TextTools, as_text, from_text, instructions, written
+from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.ports import ActionSpec, Message, ModelFacts, ModelReply, ModelRequest, ToolCall
+from pytest_mlab.core.models import Message, ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.errors import BadRequestError, ProviderError, RateLimitError
 from tests.support.scripted_server import Reply, ScriptedServer, bad_request, call, say
 

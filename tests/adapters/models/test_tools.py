@@ -6,7 +6,8 @@ import json
 
 from pytest_mlab.adapters.models.litellm_client import LitellmClient
 from pytest_mlab.adapters.models.retry import Retry
-from pytest_mlab.core.ports import ActionSpec, Message, ModelRequest, ToolCall
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.models import Message, ModelRequest, ToolCall
 from tests.support.scripted_server import ScriptedServer, call, say
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.adapters.sandboxes.bubblewrap import Bubblewrap, own_packages, view
-from pytest_mlab.core.ports import Mount, SandboxSpec
+from pytest_mlab.core.sandbox import Mount, SandboxSpec
 from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import SandboxError
 

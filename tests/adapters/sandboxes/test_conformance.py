@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_mlab.adapters.sandboxes import make
-from pytest_mlab.core.ports import Sandbox
+from pytest_mlab.core.sandbox import Sandbox
 from pytest_mlab.testing.conformance import SandboxConformance
 from tests.support.docker_engine import docker_image
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_mlab.adapters.sandboxes.docker import Docker, container_settings
 from pytest_mlab.adapters.sandboxes.ownership import hand_over
-from pytest_mlab.core.ports import Mount, SandboxSpec
+from pytest_mlab.core.sandbox import Mount, SandboxSpec
 from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import SandboxError
 from pytest_mlab.testing.conformance import run, text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.adapters.sandboxes.local import Local
-from pytest_mlab.core.ports import Mount, SandboxSpec
+from pytest_mlab.core.sandbox import Mount, SandboxSpec
 from pytest_mlab.errors import SandboxError
 from pytest_mlab.testing.conformance import HOLD, eventually, is_free, run, text
 

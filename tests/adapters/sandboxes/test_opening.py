@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.adapters.sandboxes.opening import make_mount_points, remove_mount_points, target_inside
-from pytest_mlab.core.ports import Mount, SandboxSpec
+from pytest_mlab.core.sandbox import Mount, SandboxSpec
 from pytest_mlab.errors import SandboxError
 
 

@@ -1,0 +1,51 @@
+"""Actions, what comes of them, and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """An action that an environment offers. ``schema`` is the JSON schema (an object) of its arguments."""
+
+    name: str
+    summary: str
+    schema: Mapping[str, Any]
+    returns: str = ""
+
+
+@dataclass(frozen=True)
+class Action:
+    """What an agent asks for: the action's name and its arguments (JSON values by argument name)."""
+
+    name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What the environment answers.
+
+    ``text`` is what the agent reads (long outputs are cut in the middle); ``ok`` is False for errors;
+    ``exit_status`` is that of an executed script; ``output_file`` names the whole output, relative to the trial's
+    folder, when ``text`` was cut; ``done`` is True after the action that ended the trial.
+    """
+
+    text: str
+    ok: bool = True
+    exit_status: int | None = None
+    output_file: str = ""
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One action and its observation; ``index`` counts from 1; ``seconds`` is the action's wall time."""
+
+    index: int
+    action: Action
+    observation: Observation
+    seconds: float

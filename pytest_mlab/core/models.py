@@ -1,0 +1,128 @@
+"""Contracts with models: messages, requests and replies, a provider's client, and what an agent uses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.budget import Usage
+
+Role = Literal["main", "edit", "fast"]
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """An action that a model asks for. ``id`` ties the answer to it; ``arguments`` is the JSON text as the model wrote
+    it, which need not parse; ``name`` is an action's name, or what the model wrote where it is none."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """One chat message. An assistant's may hold ``tool_calls``; a message of the role ``tool`` answers the one whose
+    id is ``tool_call_id``."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A completion to ask for; None leaves the provider's default. ``timeout`` bounds one attempt, in seconds;
+    ``deadline`` (from ``time.monotonic()``) bounds all attempts and waits together. ``tools`` are what the model may
+    call, of which it must call one when ``must_call``; ``schema`` is a JSON schema that the answer's text must follow;
+    ``extra`` are further parameters by litellm's names (``top_p``, ``reasoning_effort`` …). The first ``free_wait``
+    seconds of waiting (between attempts, and for the run's limits) move the ``deadline`` by what they last.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    timeout: float = 600.0
+    deadline: float | None = None
+    tools: tuple[ActionSpec, ...] = ()
+    must_call: bool = False
+    schema: Mapping[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    free_wait: float = 0.0
+
+    def end(self, waited: float) -> float:
+        """The deadline after ``waited`` seconds of waiting; infinite without one."""
+        return math.inf if self.deadline is None else self.deadline + min(waited, self.free_wait)
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    """A model's answer. ``cost`` in dollars, None when the price is unknown; ``waited`` is the part of
+    ``seconds`` spent between attempts and for the limits that the run's workers share."""
+
+    text: str
+    model: str
+    usage: Usage
+    cost: float | None
+    seconds: float
+    retries: int = 0
+    waited: float = 0.0
+    finish_reason: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    remark: str = ""
+    """What was done otherwise than asked, such as tools by text since the provider refused them."""
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is known of a model before it is called: its litellm name, whether it takes tools natively (others get
+    them by a text protocol), how many tokens fit into a prompt, and how many an answer may have (None: unknown)."""
+
+    name: str
+    native_tools: bool
+    context: int | None
+    max_output: int | None = None
+
+
+class ModelClient(Protocol):
+    """Talks to providers. Raises the leaves of :class:`pytest_mlab.errors.ModelError`."""
+
+    def complete(self, request: ModelRequest) -> ModelReply:
+        """One completion, retried within bounds."""
+        ...
+
+    def facts(self, model: str) -> ModelFacts:
+        """What is known of ``model``."""
+        ...
+
+
+class Model(Protocol):
+    """What an agent uses: a client that charges the trial's ledger and writes every call to the trace."""
+
+    def complete(
+        self,
+        prompt: str | Sequence[Message],
+        *,
+        role: Role = "main",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        stop: Sequence[str] = (),
+        tools: Sequence[ActionSpec] = (),
+        must_call: bool = False,
+        schema: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> ModelReply:
+        """One completion by the model that plays ``role``. With ``tools`` the reply may hold ``tool_calls``, from any
+        model; ``schema`` asks for a text that is JSON of that schema; ``extra`` are further parameters by litellm's
+        names. Raises ModelError or BudgetExhausted."""
+        ...
+
+    def facts(self, role: Role = "main") -> ModelFacts:
+        """What is known of the model that plays ``role``."""
+        ...
