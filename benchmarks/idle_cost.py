@@ -36,7 +36,7 @@ def _idle(runs: int) -> Row:
 
 def _collect(runs: int) -> Row:
     """`--collect-only` of 13 tasks, 8 repeats and 3 models, less a bare start of pytest."""
-    from pytest_mlab.locate import builtin
+    from pytest_mlab.lib.locate import builtin
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.rows import Row
-from pytest_mlab.adapters.sandboxes import make
-from pytest_mlab.core.sandbox import Sandbox, SandboxSpec
+from pytest_mlab.core.sandbox_api import Sandbox, SandboxSpec
+from pytest_mlab.sandboxes import make
 
 ROUNDS = 300
 OPENINGS = 7

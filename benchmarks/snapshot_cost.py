@@ -14,9 +14,9 @@ from pathlib import Path
 
 from benchmarks.rows import Row
 from benchmarks.step_cost import _task
-from pytest_mlab.runtime.provision import provision
 from pytest_mlab.store.content import ContentStore
 from pytest_mlab.store.snapshots import Change, Snapshots
+from pytest_mlab.trial.provision import provision
 
 FILES, FILE_MB = 500, 1
 CHANGED = 10 * 1024

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from benchmarks.rows import Row
-from pytest_mlab.adapters.sandboxes import make
 from pytest_mlab.core.actions import Action
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.sandbox import SandboxSpec
+from pytest_mlab.core.sandbox_api import SandboxSpec
 from pytest_mlab.core.task import Direction, Metric, Resources, Submission, Task
 from pytest_mlab.core.trial import TrialId
-from pytest_mlab.runtime.account import Account
-from pytest_mlab.runtime.environment import TrialEnvironment
-from pytest_mlab.runtime.provision import provision
+from pytest_mlab.sandboxes import make
 from pytest_mlab.store.content import ContentStore
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TrialDir
+from pytest_mlab.trial.account import Account
+from pytest_mlab.trial.environment import TrialEnvironment
+from pytest_mlab.trial.provision import provision
 
 TRIALS, STEPS, FILES = 104, 50, 20
 TRUE = "/bin/true"

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.rows import Row
-from pytest_mlab.runtime.environ import trial_environment
-from pytest_mlab.runtime.watch import Watch
+from pytest_mlab.trial.process.child_env import trial_environment
+from pytest_mlab.trial.process.watch import Watch
 
-PRELOAD = ["pytest_mlab.compose.agent_phase", "pytest_mlab.compose.finish_phase", "scipy.special", "litellm", __name__]
+PRELOAD = ["pytest_mlab.trial.agent_phase", "pytest_mlab.trial.finish_phase", "scipy.special", "litellm", __name__]
 
 
 def note_start(payload: dict[str, Any]) -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_mlab.core.actions import Action, ActionSpec, Observation, Step
+    from pytest_mlab.core.agent_api import Agent, Environment, Person
     from pytest_mlab.core.budget import Budget, Ledger
-    from pytest_mlab.core.models import Message, Model, ModelFacts, ModelReply, ToolCall
-    from pytest_mlab.core.ports import Agent, Environment, Person
-    from pytest_mlab.core.sandbox import Execution
+    from pytest_mlab.core.model_api import Message, Model, ModelFacts, ModelReply, ToolCall
+    from pytest_mlab.core.sandbox_api import Execution
     from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
     from pytest_mlab.errors import (
         BudgetExhausted,
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
         ProgramFailed,
         TrialOver,
     )
-    from pytest_mlab.fixtures import Trial
+    from pytest_mlab.plugin.trial import Trial
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "pytest_mlab.core.budget": ("Budget", "Ledger"),
     "pytest_mlab.core.actions": ("Action", "ActionSpec", "Observation", "Step"),
-    "pytest_mlab.core.models": ("Message", "Model", "ModelFacts", "ModelReply", "ToolCall"),
-    "pytest_mlab.core.ports": ("Agent", "Environment", "Person"),
-    "pytest_mlab.core.sandbox": ("Execution",),
+    "pytest_mlab.core.model_api": ("Message", "Model", "ModelFacts", "ModelReply", "ToolCall"),
+    "pytest_mlab.core.agent_api": ("Agent", "Environment", "Person"),
+    "pytest_mlab.core.sandbox_api": ("Execution",),
     "pytest_mlab.core.trial": ("Outcome", "TrialId", "TrialResult"),
     "pytest_mlab.errors": (
         "BudgetExhausted",
@@ -45,7 +45,7 @@ _HOMES = {
         "ProgramFailed",
         "TrialOver",
     ),
-    "pytest_mlab.fixtures": ("Trial",),
+    "pytest_mlab.plugin.trial": ("Trial",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

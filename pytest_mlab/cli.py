@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from pytest_mlab.core.names import unknown
 from pytest_mlab.errors import MlabError
+from pytest_mlab.lib.suggest import unknown
 
 COMMANDS = {
     "tasks": "pytest_mlab.commands.tasks",

@@ -1,35 +1,54 @@
-"""Who may import whom (docs/architecture.md), and that the plugin's import stays light."""
+"""Who may import whom, as docs/architecture.md says, and that the plugin's import stays light."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pytest_mlab"
-
-# What each part below the plugin layer may import of pytest_mlab, beside itself.
-SHARED = {"errors", "locate", "core"}
-ALLOWED = {
-    "core": {"errors"},
-    "suites": SHARED,
-    "data": SHARED,
-    "store": SHARED,
-    "runtime": SHARED | {"store"},
-    "adapters": SHARED,
-    "reporting": SHARED | {"store"},
-    "evaluation": set[str](),
-    "sandboxed": set[str](),
-}
-# May use everything below, but no pytest: they also serve the command line.
-WIRING = {"compose", "validation", "planning", "commands", "cli", "__main__", "locate", "errors", "options"}
-STDLIB_ONLY = ("core", "evaluation", "sandboxed")
+STDLIB_ONLY = ("core", "evaluation", "sandboxes/inside")
+PYTEST = {"pytest", "_pytest", "xdist"}
+IMPORT_PYTEST = {"plugin", "testing", "__init__"}  # `__init__` imports the plugin's `Trial`, on first use
 HEAVY = ("litellm", "torch", "pandas", "numpy", "docker", "matplotlib", "ray", "pydantic", "scipy", "sklearn", "httpx")
+
+
+@cache
+def rules() -> Mapping[str, frozenset[str]]:
+    """The table of docs/architecture.md: by part, the parts that it may import beside itself."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("## Who may import whom")[2].partition("\n## ")[0]
+    found: dict[str, frozenset[str]] = {}
+    for left, right in re.findall(r"^\| (`.+?) \| ?(.*?) ?\|$", table, re.M):
+        allowed: set[str] = set()
+        for whole, name in re.findall(r"(all of )?`([\w/]+)`", right):
+            allowed |= found[name] if whole else {name}
+        for part in re.findall(r"`([\w/]+)`", left):
+            assert part not in found, f"{part} has two rows"
+            found[part] = frozenset(allowed)
+    return found
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if "_builtin" not in path.parts)
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def part_of(name: str) -> str:
+    """The row of a dotted module: that of its longest folder which has one."""
+    words = name.split(".")[1:] or ["__init__"]
+    nested = "/".join(words[:2])
+    return nested if nested in rules() else words[0]
 
 
 def imports_of(path: Path, *, top_level: bool = False) -> Iterator[tuple[int, str]]:
@@ -46,29 +65,67 @@ def imports_of(path: Path, *, top_level: bool = False) -> Iterator[tuple[int, st
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
 
 
-def modules_of(part: str) -> list[Path]:
-    folder = PACKAGE / part
-    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+@cache
+def own_imports() -> Mapping[str, frozenset[tuple[int, str]]]:
+    """For every module of the package, the lines and names of the package's modules that it imports."""
+    names = {dotted(path) for path in modules()}
+    found: dict[str, frozenset[tuple[int, str]]] = {}
+    for path in modules():
+        here: set[tuple[int, str]] = set()
+        for line, name in imports_of(path):
+            known = name if name in names else name.rpartition(".")[0]
+            if known in names:
+                here.add((line, known))
+        found[dotted(path)] = frozenset(here)
+    return found
 
 
-@pytest.mark.parametrize("part", sorted(ALLOWED))
-def test_a_part_imports_only_what_it_may(part: str) -> None:
+def test_every_module_has_a_rule() -> None:
+    parts = {part_of(dotted(path)) for path in modules()}
+    assert parts == rules().keys()
+
+
+def test_a_module_imports_only_what_its_row_allows() -> None:
     wrong = [
-        f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path in modules_of(part)
-        for line, name in imports_of(path)
-        if name.startswith("pytest_mlab.") and name.split(".")[1] not in ALLOWED[part] | {part}
+        f"{name}:{line} imports {other}"
+        for name, others in own_imports().items()
+        for line, other in sorted(others)
+        if part_of(other) not in {part_of(name), *rules()[part_of(name)]}
+        and other != "pytest_mlab"  # the package's face: its version and public names
     ]
     assert not wrong
 
 
-@pytest.mark.parametrize("part", sorted(ALLOWED.keys() | WIRING))
-def test_nothing_below_the_plugin_layer_imports_pytest(part: str) -> None:
+def test_the_rows_know_no_circle() -> None:
+    order = list(rules())
+    backwards = [(part, name) for i, part in enumerate(order) for name in rules()[part] if order.index(name) >= i]
+    # `__init__` is last: whoever imports a public name gets it from where it stands.
+    assert not backwards
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    edges = {
+        name: {other for _, other in others if other != "pytest_mlab" and not name.startswith(f"{other}.")}
+        for name, others in own_imports().items()
+    }
+    left = dict(edges)
+    while True:
+        free = {name for name, others in left.items() if not others & left.keys()}
+        if not free:
+            break
+        left = {name: others for name, others in left.items() if name not in free}
+    # What is left imports a circle or is in one; leave out what nobody in it imports.
+    while unused := left.keys() - set[str]().union(*left.values()):
+        left = {name: others for name, others in left.items() if name not in unused}
+    assert sorted(left) == []
+
+
+def test_only_the_plugin_and_testing_import_pytest() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path in modules_of(part)
+        for path in modules()
         for line, name in imports_of(path)
-        if name.split(".")[0] in {"pytest", "_pytest", "xdist"}
+        if name.split(".")[0] in PYTEST and part_of(dotted(path)) not in IMPORT_PYTEST
     ]
     assert not wrong
 
@@ -78,7 +135,7 @@ def test_a_pure_part_needs_the_standard_library_only(part: str) -> None:
     known = set(sys.stdlib_module_names) | {"pytest_mlab"}
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path in modules_of(part)
+        for path in sorted((PACKAGE / part).rglob("*.py"))
         for line, name in imports_of(path, top_level=True)
         if name.split(".")[0] not in known
     ]

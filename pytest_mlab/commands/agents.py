@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the agents. Exit status 1 when one of them is broken."""
-    from pytest_mlab.adapters.agent_loader import known_agents
+    from pytest_mlab.agentfiles.loader import known_agents
 
     if args.markdown:
         print(markdown())
@@ -45,8 +45,8 @@ def run(args: argparse.Namespace) -> int:
 
 def text(name: str, rootdir: Path) -> list[str]:
     """One agent, in lines of at most 80 columns. Raises ConfigError, AgentLoadError."""
-    from pytest_mlab.adapters.agent_loader import load_agent
-    from pytest_mlab.adapters.agent_settings import declared
+    from pytest_mlab.agentfiles.loader import load_agent
+    from pytest_mlab.agentfiles.settings import declared
     from pytest_mlab.reporting.text import wrapped
 
     kind = load_agent(name, rootdir)
@@ -59,9 +59,9 @@ def text(name: str, rootdir: Path) -> list[str]:
 
 def markdown() -> str:
     """The page docs/agent-settings.md."""
-    from pytest_mlab.adapters.agent_loader import builtin_agents, load_agent
-    from pytest_mlab.adapters.agent_settings import declared
-    from pytest_mlab.locate import builtin
+    from pytest_mlab.agentfiles.loader import builtin_agents, load_agent
+    from pytest_mlab.agentfiles.settings import declared
+    from pytest_mlab.lib.locate import builtin
     from pytest_mlab.reporting.markdown import grid
 
     shipped = builtin("agents").parent

@@ -12,7 +12,7 @@ from pytest_mlab.core.task import Baseline, Task
 from pytest_mlab.errors import ConfigError, SuiteError
 
 if TYPE_CHECKING:
-    from pytest_mlab.measuring import What
+    from pytest_mlab.validation.measuring import What
 
 HELP = "measure what a task's baseline or reference scores, and record it in task.toml"
 
@@ -52,7 +52,7 @@ def _chosen(args: argparse.Namespace) -> tuple[Task, ...]:
 
 def _refuse_foreign(task: Task) -> None:
     """Raise ConfigError for a task whose task.toml is made from a folder in MLAgentBench's format."""
-    from pytest_mlab.suites.foreign import origin_of
+    from pytest_mlab.suites.foreign.reader import origin_of
 
     if origin := origin_of(task):
         raise ConfigError(
@@ -74,8 +74,8 @@ def _measure(task: Task, args: argparse.Namespace, what: What) -> Baseline:
     """Run and score it as often as asked, and print a line."""
     from pytest_mlab.data.cache import default_cache_dir
     from pytest_mlab.data.prepare import prepare
-    from pytest_mlab.measuring import measure_once, where_measured
     from pytest_mlab.suites.measured import summarise
+    from pytest_mlab.validation.measuring import measure_once, where_measured
 
     prepared = prepare(task, args.data, args.cache_dir or default_cache_dir())
     scores = []
@@ -90,7 +90,7 @@ def _measure(task: Task, args: argparse.Namespace, what: What) -> Baseline:
 
 def _name(task: Task, what: What) -> str:
     """What was run, as task.toml calls it."""
-    from pytest_mlab.suites.actions import trivial_name
+    from pytest_mlab.suites.scripts import trivial_name
 
     if what == "trivial":
         return trivial_name(task)

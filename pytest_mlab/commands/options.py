@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 def markdown() -> str:
     """The page docs/options.md."""
-    from pytest_mlab.options import TABLE
+    from pytest_mlab.planning.options import TABLE
 
     rows = []
     for option in TABLE:
@@ -43,7 +43,7 @@ def markdown() -> str:
 
 def text() -> str:
     """The same for a terminal, at most 80 columns wide."""
-    from pytest_mlab.options import TABLE
+    from pytest_mlab.planning.options import TABLE
 
     lines = []
     for option in TABLE:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.durations import format_duration
-from pytest_mlab.core.endpoints import limits_of
 from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import PlannedAgent
-from pytest_mlab.options import add_flags, resolve
-from pytest_mlab.planning import Planned, make_plan
+from pytest_mlab.core.routes import limits_of
+from pytest_mlab.lib.durations import format_duration
+from pytest_mlab.planning.make import make_plan
+from pytest_mlab.planning.options import add_flags, resolve
+from pytest_mlab.planning.planned import Planned
 from pytest_mlab.reporting.text import about_limits, about_spending, wrapped
 from pytest_mlab.store.shared import Shared
 
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan. Exit status 1 when something is missing for a trial."""
-    from pytest_mlab.ini import read_ini
+    from pytest_mlab.planning.ini import read_ini
 
     rootdir = args.rootdir.absolute()
     options = resolve(lambda dest: getattr(args, dest), read_ini(rootdir))
@@ -112,7 +113,7 @@ def trial_cost(models: Sequence[ModelSettings], steps: int, max_cost: float | No
     """
     if max_cost is not None:
         return max_cost
-    from pytest_mlab.adapters.models.prices import price_of
+    from pytest_mlab.models.prices import price_of
 
     dearest = 0.0
     for model in models:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_mlab.commands import _consent as consent
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import MlabError
-from pytest_mlab.locate import DEFAULT_SUITE
+from pytest_mlab.lib.locate import DEFAULT_SUITE
 
 if TYPE_CHECKING:
     from pytest_mlab.suites.catalog import Catalog
@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _reports(args: argparse.Namespace) -> Iterator[Report]:
-    from pytest_mlab.core.names import unknown
     from pytest_mlab.errors import ConfigError
+    from pytest_mlab.lib.suggest import unknown
     from pytest_mlab.suites.catalog import Catalog
 
     catalog = Catalog(args.rootdir, args.cache_dir)

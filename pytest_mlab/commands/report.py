@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from pytest_mlab.reporting.render import write_reports
     from pytest_mlab.reporting.summary import summary_text
     from pytest_mlab.reporting.table import table
-    from pytest_mlab.runs import find_run
+    from pytest_mlab.store.runs import find_run
 
     mode = "none" if args.gate is None and args.fail_under is None else args.gate
     policy = GatePolicy.resolve(mode, args.fail_under)

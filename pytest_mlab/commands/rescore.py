@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from pytest_mlab.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pytest_mlab.compose.rescoring import Rescored
     from pytest_mlab.core.trial import TrialId
     from pytest_mlab.store.rundir import RunDir
+    from pytest_mlab.trial.rescoring import Rescored
 
 HELP = "evaluate a run's stored workspaces again: the final ones, or those of any step"
 
@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print a line each; 0. Raises ConfigError, StoreError, DataUnavailable, SuiteError."""
-    from pytest_mlab.compose.job import Job
-    from pytest_mlab.compose.rescoring import rescore
     from pytest_mlab.store.rundir import RunDir
+    from pytest_mlab.trial.job import Job
+    from pytest_mlab.trial.rescoring import rescore
 
     step, every = _step(args.step)
     opened = RunDir.open(args.run.absolute())
@@ -60,7 +60,7 @@ def _step(text: str) -> tuple[int | None, bool]:
 
 
 def _chosen(opened: RunDir, names: list[str]) -> list[TrialId]:
-    from pytest_mlab.core.names import unknown
+    from pytest_mlab.lib.suggest import unknown
 
     by_name = {trial.name: trial for trial in opened.plan.trials}
     for name in names:

@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the trace."""
     from pytest_mlab.errors import StoreError
     from pytest_mlab.reporting.trace import step_lines, trial_lines
-    from pytest_mlab.runs import find_run, find_trial
+    from pytest_mlab.store.runs import find_run, find_trial
 
     found = find_run(args.run, args.reports)
     trial = find_trial(args.trial, found)

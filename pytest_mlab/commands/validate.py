@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mlab.commands import _consent as consent
 from pytest_mlab.errors import ConfigError
-from pytest_mlab.locate import DEFAULT_SUITE
+from pytest_mlab.lib.locate import DEFAULT_SUITE
 
 if TYPE_CHECKING:
     from pytest_mlab.validation.bench import LeakLimits, Settings, Subject
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Validate the tasks; 1 when a check failed or could not be made. Raises ConfigError."""
     from pytest_mlab.suites.catalog import Catalog
-    from pytest_mlab.validation.checks import CHECKS
+    from pytest_mlab.validation.registry import CHECKS
     from pytest_mlab.validation.render import markdown, summary
     from pytest_mlab.validation.scratch import sweep
     from pytest_mlab.validation.subjects import subjects
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _reports(found: Sequence[Subject], settings: Settings, args: argparse.Namespace) -> Iterator[Report]:
     """A report a task, in order; its lines are printed as they come, or when all of them are there with ``--jobs``."""
-    from pytest_mlab.validation.checks import chosen
+    from pytest_mlab.validation.registry import chosen
     from pytest_mlab.validation.run import validate
 
     checks = chosen(args.only)
@@ -128,7 +128,7 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 
 def _limits(words: list[str]) -> LeakLimits:
-    from pytest_mlab.core.names import unknown
+    from pytest_mlab.lib.suggest import unknown
     from pytest_mlab.validation.bench import LeakLimits
 
     known = {field.name for field in fields(LeakLimits)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_mlab.locate import CACHE_VARIABLE, default_cache_dir
+from pytest_mlab.lib.locate import CACHE_VARIABLE, default_cache_dir
 
 __all__ = ["CACHE_VARIABLE", "Slot", "default_cache_dir"]
 

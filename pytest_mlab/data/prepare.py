@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pytest_mlab.core.names import nearest_first
 from pytest_mlab.core.task import Task
-from pytest_mlab.data import manifest
+from pytest_mlab.data import prepared as manifest
 from pytest_mlab.data.cache import Slot
 from pytest_mlab.data.checksums import data_key
-from pytest_mlab.data.manifest import Manifest
+from pytest_mlab.data.prepared import Manifest
 from pytest_mlab.data.run_data_py import run_data_py
 from pytest_mlab.data.sources import fetch
 from pytest_mlab.data.sources.base import DOWNLOADED, Options, announce, require_consent, size_text
 from pytest_mlab.errors import ConfigError, DataUnavailable, SuiteError
+from pytest_mlab.lib.suggest import nearest_first
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from pytest_mlab.evaluation.csvfile import (
     read_submission,
     text,
 )
+from pytest_mlab.evaluation.refusals import InvalidSubmission, NoSubmission, record
 from pytest_mlab.evaluation.secrecy import withdraw_answers
-from pytest_mlab.evaluation.verdict import InvalidSubmission, NoSubmission, record
 
 if TYPE_CHECKING:
     from pytest_mlab.evaluation.timing import Comparison, Round, Worker, WorkerError, compare_speed, run_code

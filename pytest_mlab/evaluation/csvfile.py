@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_mlab.evaluation.verdict import InvalidSubmission, NoSubmission
+from pytest_mlab.evaluation.refusals import InvalidSubmission, NoSubmission
 
 EXAMPLES = 3
 _WHOLE_NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.0*)?")

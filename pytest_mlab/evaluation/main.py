@@ -41,7 +41,7 @@ if __name__ == "__main__":
     _use_own_library()
 
 from pytest_mlab.evaluation import secrecy  # noqa: E402
-from pytest_mlab.evaluation.verdict import InvalidSubmission, NoSubmission, take_details  # noqa: E402
+from pytest_mlab.evaluation.refusals import InvalidSubmission, NoSubmission, take_details  # noqa: E402
 
 
 def main(argv: list[str] | None = None) -> int:

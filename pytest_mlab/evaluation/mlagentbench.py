@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_mlab.evaluation.verdict import InvalidSubmission, NoSubmission
+from pytest_mlab.evaluation.refusals import InvalidSubmission, NoSubmission
 
 PLACEHOLDER = 1e9
 """Scores from here on stand for "cannot be scored": an eval.py returns 1e10 for what it cannot read."""

@@ -1,6 +1,6 @@
 """Run a submission's code in a process of its own: for its answers, or to time it against the starter's.
 
-Every such process is one of :mod:`pytest_mlab.evaluation.worker`. To compare speeds there is one for each of the two; a
+Every such process is one of :mod:`pytest_mlab.evaluation.code_process`. To compare speeds there is one for each of the two; a
 round sends both the same fresh inputs, one after the other; the clock is this process's and the kernel's
 (:mod:`pytest_mlab.evaluation.clock`) and covers the way there, the work and the way back. Nothing that the submission
 prints, writes or does to its own clock is ever looked at.
@@ -26,7 +26,7 @@ from typing import Any
 
 from pytest_mlab.evaluation.clock import ONE_THREAD, read_clock, seconds_between
 from pytest_mlab.evaluation.leftovers import watching
-from pytest_mlab.evaluation.verdict import InvalidSubmission
+from pytest_mlab.evaluation.refusals import InvalidSubmission
 
 Arrays = Sequence[Any]
 START_TIMEOUT = 120.0
@@ -53,7 +53,7 @@ class Worker:
     ) -> None:
         self._max_output = max_output_mb * 1_000_000
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
-        program = Path(__file__).with_name("worker.py")
+        program = Path(__file__).with_name("code_process.py")
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-B", str(program), str(driver), str(folder)],
             stdin=subprocess.PIPE,

@@ -11,7 +11,7 @@ from pytest_mlab.core.gate import GatePolicy, GateResult, judge_run
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared, Spending
-from pytest_mlab.store.stops import NOT_STARTED, Stops
+from pytest_mlab.trial.stops import NOT_STARTED, Stops
 
 
 @dataclass(frozen=True)

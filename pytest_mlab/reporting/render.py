@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pytest_mlab.lib.atomic import write_text
 from pytest_mlab.reporting.figures import RunFigures
 from pytest_mlab.reporting.markdown import markdown
 from pytest_mlab.reporting.summary import summary_text
-from pytest_mlab.store.atomic import write_text
 
 REPORTS: dict[str, Callable[[RunFigures], str]] = {"summary.json": summary_text, "report.md": markdown}
 

@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Iterable
 
 from pytest_mlab.core.aggregate import Efficiency, SubjectSummary
-from pytest_mlab.core.durations import format_duration
-from pytest_mlab.core.endpoints import limits_of
 from pytest_mlab.core.plan import RunSettings
+from pytest_mlab.core.routes import limits_of
 from pytest_mlab.core.statistics import Interval
 from pytest_mlab.core.trial import Outcome
+from pytest_mlab.lib.durations import format_duration
 from pytest_mlab.store.shared import Spending
 
 NONE = "-"

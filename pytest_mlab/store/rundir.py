@@ -11,8 +11,8 @@ from typing import Any
 from pytest_mlab.core.plan import Plan
 from pytest_mlab.core.trial import TrialId, TrialResult
 from pytest_mlab.errors import StoreError
+from pytest_mlab.lib.atomic import write_text
 from pytest_mlab.store import serial
-from pytest_mlab.store.atomic import write_text
 from pytest_mlab.store.content import ContentStore
 from pytest_mlab.store.trialdir import TrialDir
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pytest_mlab.core.trial import TrialId, TrialResult
 from pytest_mlab.errors import StoreError
+from pytest_mlab.lib.atomic import write_text
 from pytest_mlab.store import serial
-from pytest_mlab.store.atomic import write_text
 from pytest_mlab.store.events import Event
 from pytest_mlab.store.journal import Journal, read_events, read_last_event
 

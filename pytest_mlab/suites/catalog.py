@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from pytest_mlab import locate
-from pytest_mlab.core.names import unknown
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import ConfigError, SuiteError
-from pytest_mlab.suites.foreign import is_foreign, load_for_plan, load_task_of
+from pytest_mlab.lib import locate
+from pytest_mlab.lib.suggest import unknown
+from pytest_mlab.suites.foreign.reader import is_foreign, load_for_plan, load_task_of
 from pytest_mlab.suites.loader import TASK_FILE
 from pytest_mlab.suites.members import left_out, members
 

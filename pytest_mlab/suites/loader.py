@@ -19,11 +19,11 @@ from pytest_mlab.core.task import (
     Variant,
 )
 from pytest_mlab.errors import SuiteError
-from pytest_mlab.suites.actions import read_actions
-from pytest_mlab.suites.checks import problems_of
+from pytest_mlab.suites.consistency import problems_of
 from pytest_mlab.suites.folder import Signature, digest_of, signature
 from pytest_mlab.suites.problems import from_validation, render
 from pytest_mlab.suites.schema import MeasuredTable, TaskFile, VariantTable
+from pytest_mlab.suites.scripts import read_actions
 from pytest_mlab.suites.toml import parse
 
 TASK_FILE = "task.toml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pytest_mlab.suites.foreign import is_foreign, lacks, name_of
+from pytest_mlab.suites.foreign.reader import is_foreign, lacks, name_of
 from pytest_mlab.suites.loader import TASK_FILE
 
 

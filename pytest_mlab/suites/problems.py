@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mlab.core.names import nearest_first
+from pytest_mlab.lib.suggest import nearest_first
 from pytest_mlab.suites.schema import Table, TaskFile
 from pytest_mlab.suites.toml import KeyPath, line_of
 

@@ -1,7 +1,7 @@
 """The shapes of task.toml and actions.toml: strict models, one a table.
 
 What a single value may be is decided here; how values, files and the task's folder must agree is decided in
-:mod:`pytest_mlab.suites.checks`.
+:mod:`pytest_mlab.suites.consistency`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
-from pytest_mlab.core.durations import parse_duration
+from pytest_mlab.lib.durations import parse_duration
 
 
 def _inside(text: str) -> str:

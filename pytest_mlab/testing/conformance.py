@@ -29,7 +29,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.core.sandbox import Connection, Execution, Mount, Sandbox, SandboxSpec
+from pytest_mlab.core.sandbox_api import Connection, Execution, Mount, Sandbox, SandboxSpec
 from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import SandboxError
 
@@ -371,8 +371,8 @@ class SandboxConformance:
         assert text(run(connection, "print('on')")) == "on"
 
     def test_supervisor_stopped_from_inside(self, opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pytest_mlab.adapters.sandboxes.connection.GRACE", 0.5)
-        monkeypatch.setattr("pytest_mlab.adapters.sandboxes.channel.PATIENCE", 0.5)
+        monkeypatch.setattr("pytest_mlab.sandboxes.connection.GRACE", 0.5)
+        monkeypatch.setattr("pytest_mlab.sandboxes.channel.PATIENCE", 0.5)
         connection = opened()
         done = run(
             connection, "import os, signal; os.kill(os.getppid(), signal.SIGSTOP); print('stopped')", timeout=0.5

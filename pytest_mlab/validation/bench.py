@@ -16,18 +16,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pytest_mlab.adapters import sandboxes
-from pytest_mlab.compose.packages import check_packages
-from pytest_mlab.core.sandbox import Connection, SandboxSpec
+from pytest_mlab import sandboxes
+from pytest_mlab.core.sandbox_api import Connection, SandboxSpec
 from pytest_mlab.core.task import Task
 from pytest_mlab.data.prepare import Prepared, prepare
 from pytest_mlab.errors import SuiteError
-from pytest_mlab.measuring import replay
-from pytest_mlab.runtime.evaluate import Verdict, evaluate
-from pytest_mlab.runtime.provision import provision
-from pytest_mlab.runtime.workspace import Workspace
-from pytest_mlab.suites.actions import recorded_script, scripted_actions
-from pytest_mlab.validation.base import Unavailable
+from pytest_mlab.suites.scripts import recorded_script, scripted_actions
+from pytest_mlab.trial.evaluate import Verdict, evaluate
+from pytest_mlab.trial.packages import check_packages
+from pytest_mlab.trial.provision import provision
+from pytest_mlab.trial.workspace import Workspace
+from pytest_mlab.validation.finding import Unavailable
+from pytest_mlab.validation.measuring import replay
 from pytest_mlab.validation.scratch import label_of, scratch_folder
 from pytest_mlab.validation.usage import MeteredSandbox
 

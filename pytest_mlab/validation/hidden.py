@@ -23,7 +23,7 @@ SMALLEST = 16
 """Bytes below which a file may equal another by chance (an empty file, a lone newline)."""
 
 TIMEOUT = 900.0
-_THIEF = Path(__file__).with_name("thief.py")
+_THIEF = Path(__file__).parents[1] / "sandboxes" / "inside" / "thief.py"
 _NAME = "thief.py"
 _HIDDEN_PARTS = ("evaluator.py", "data.py", "reference/", "baseline/", "trivial/", "raw/")
 _NAMES = ("evaluator.py", "answers.csv", "actions.toml", "task.toml")

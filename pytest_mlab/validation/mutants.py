@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mlab.core.task import Submission
-from pytest_mlab.validation.table import Row, Table, numbers, read_table, write
+from pytest_mlab.validation.csv_table import Row, Table, numbers, read_table, write
 
 BINARY = bytes(range(256)) * 8
 UNKNOWN_ID = "no such id"

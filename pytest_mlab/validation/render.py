@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pytest_mlab.core.task import Baseline
 from pytest_mlab.reporting import text
 from pytest_mlab.reporting.markdown import grid
-from pytest_mlab.validation.base import Status
+from pytest_mlab.validation.finding import Status
 from pytest_mlab.validation.run import Report, Result
 
 WIDTH = 80

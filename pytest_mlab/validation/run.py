@@ -9,8 +9,9 @@ from typing import Any
 
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import DataUnavailable, MlabError, RequirementMissing, SandboxError, SuiteError
-from pytest_mlab.validation.base import Check, Finding, Unavailable
 from pytest_mlab.validation.bench import Bench, Settings, Subject
+from pytest_mlab.validation.finding import Finding, Unavailable
+from pytest_mlab.validation.registry import Check
 
 _NOT_THE_TASKS = (DataUnavailable, RequirementMissing, SandboxError, Unavailable)
 

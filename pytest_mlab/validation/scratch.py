@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pytest_mlab.adapters import sandboxes
+from pytest_mlab import sandboxes
 from pytest_mlab.errors import MlabError
 
 _LOCK, _SANDBOX = ".owner.lock", ".sandbox"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from pytest_mlab.core.names import unknown
 from pytest_mlab.errors import ConfigError
+from pytest_mlab.lib.suggest import unknown
 from pytest_mlab.suites.catalog import Catalog
 from pytest_mlab.validation.bench import Subject
 
@@ -46,7 +46,7 @@ def _subject(catalog: Catalog, suite: str, name: str) -> Subject:
 
 def _in_folder(folder: Path, cache: Path) -> list[Subject]:
     """A task's folder, or a suite's: of our own format or MLAgentBench's. Raises ConfigError for neither."""
-    from pytest_mlab.suites.foreign import is_foreign, load_task_of, name_of
+    from pytest_mlab.suites.foreign.reader import is_foreign, load_task_of, name_of
     from pytest_mlab.suites.loader import TASK_FILE
     from pytest_mlab.suites.members import lacking, left_out, members
 

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from pytest_mlab.core.sandbox import Connection, Execution, Sandbox, SandboxSpec
+from pytest_mlab.core.sandbox_api import Connection, Execution, Sandbox, SandboxSpec
 
 _ASK = """
 import os, resource, signal, subprocess, sys

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_mlab.adapters.models.tools import wire_name
+from pytest_mlab.models.tools import wire_name
 from tests.support.research_replies import act_reply, autogpt_reply, react_reply, research_reply
 from tests.support.scripted_server import Entry, Request, Script, call
 from tests.support.toy_suite import TRAIN

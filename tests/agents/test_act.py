@@ -11,7 +11,7 @@ from agents.act import ActAgent, ActSettings
 from agents.react import ReactAgent
 from pytest_mlab.core.actions import Action
 from pytest_mlab.core.budget import Budget, Usage
-from pytest_mlab.core.models import ModelFacts, ModelReply
+from pytest_mlab.core.model_api import ModelFacts, ModelReply
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError, ProviderDownError
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 from tests.support.research_replies import act_reply, react_reply

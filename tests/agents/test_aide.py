@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from pytest_mlab.adapters.agent_loader import load_agent, plan_agent, shown_files
-from pytest_mlab.adapters.agent_settings import make_agent
-from pytest_mlab.compose import TrialRunner
+from pytest_mlab.agentfiles.loader import load_agent, plan_agent, shown_files
+from pytest_mlab.agentfiles.settings import make_agent
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.sandbox import Execution
+from pytest_mlab.core.sandbox_api import Execution
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.errors import ConfigError, ProgramFailed
-from pytest_mlab.requirements import missing_for_agent
+from pytest_mlab.planning.requirements import missing_for_agent
 from pytest_mlab.store import manifest
 from pytest_mlab.store.events import Event, ProgramEnded, StepDone
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.trial.runner import TrialRunner
 from tests.support import scripted_server as script
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 from tests.support.scripted_server import Entry, Request, ScriptedServer

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.adapters.agent_loader import digest_now, load_agent, plan_agent, plan_agents, shown_files
-from pytest_mlab.adapters.agent_settings import make_agent
+from pytest_mlab.agentfiles.loader import digest_now, load_agent, plan_agent, plan_agents, shown_files
+from pytest_mlab.agentfiles.settings import make_agent
+from pytest_mlab.core.agent_api import Agent
 from pytest_mlab.core.plan import PlannedAgent
-from pytest_mlab.core.ports import Agent
-from pytest_mlab.core.sandbox import Execution
+from pytest_mlab.core.sandbox_api import Execution
 from pytest_mlab.errors import ConfigError, ProgramFailed
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.compose import TrialRunner
 from pytest_mlab.core.budget import Budget, Usage
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.reporting.trace import trial_lines
 from pytest_mlab.store.events import Event, ProgramEnded, StepDone
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.trial.runner import TrialRunner
 from tests.support import scripted_server as script
 from tests.support.docker_engine import docker_image
 from tests.support.scripted_server import ScriptedServer

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.adapters.agent_loader import builtin_agents, load_agent
-from pytest_mlab.compose import TrialRunner
+from pytest_mlab.agentfiles.loader import builtin_agents, load_agent
 from pytest_mlab.core.trial import EndedBy, Outcome
+from pytest_mlab.trial.runner import TrialRunner
 from tests.support.scripted_server import ScriptedServer
 from tests.support.toy_run import make_run
 from tests.support.toy_suite import BETTER_TRAIN, write_toy_suite

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.adapters.agent_loader import builtin_agents
-from pytest_mlab.compose import TrialRunner
+from pytest_mlab.agentfiles.loader import builtin_agents
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.store.events import AgentEnded, Event, ModelCall, StepDone, TrialFinished, TrialStarted
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.trial.runner import TrialRunner
 from tests.agents.scripts import CASES, EDIT, ELSEWHERE, FAST, LIST, MAIN, RUN, SUBMIT, Case
 from tests.support import scripted_server as script
 from tests.support.scripted_server import Entry, ScriptedServer

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.adapters.models.recording_file import file_of, read_recording
-from pytest_mlab.compose import TrialRunner
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.trial import TrialId, TrialResult
+from pytest_mlab.models.recording.format import file_of, read_recording
 from pytest_mlab.store.events import ModelCall, StepDone
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.trial.runner import TrialRunner
 from tests.agents.scripts import CASES, EDIT, FAST, LIST, MAIN, RUN, SUBMIT, Case
 from tests.support.scripted_server import ScriptedServer
 from tests.support.toy_run import make_run

@@ -13,7 +13,7 @@ from agents.human import SHORT, WIDTH, HumanAgent, HumanSettings
 from pytest_mlab.core.actions import Action, Observation
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.errors import BudgetExhausted, ConfigError
-from pytest_mlab.runtime.actions import SPECS
+from pytest_mlab.trial.actions import SPECS
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 
 EOF_, CTRL_C = EOFError(), KeyboardInterrupt()

@@ -13,7 +13,7 @@ import pytest
 from agents.langchain import LangchainAgent, LangchainSettings
 from pytest_mlab.core.actions import Observation
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.models import Message, ToolCall
+from pytest_mlab.core.model_api import Message, ToolCall
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError, MlabError, ProviderDownError
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 
@@ -176,7 +176,7 @@ def test_long_observations_are_cut() -> None:
 def test_the_agent_s_file_imports_without_langchain() -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['langchain', 'langchain_core', 'langgraph']))\n"
-        "from pathlib import Path; from pytest_mlab.adapters.agent_loader import plan_agent\n"
+        "from pathlib import Path; from pytest_mlab.agentfiles.loader import plan_agent\n"
         "print(plan_agent('langchain', Path('.')).requirements)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.compose import TrialRunner
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.store.events import ModelCall, StepDone
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.trial.runner import TrialRunner
 from tests.support import scripted_server as script
 from tests.support.research_replies import research_reply, research_script, submit
 from tests.support.scripted_server import Entry, Request, ScriptedServer

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.adapters.agent_loader import load_agent, plan_agent
+from pytest_mlab.agentfiles.loader import load_agent, plan_agent
 from pytest_mlab.core.actions import Action, Observation
-from pytest_mlab.core.ports import Agent
+from pytest_mlab.core.agent_api import Agent
 from pytest_mlab.errors import BudgetExhausted, MlabError
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 

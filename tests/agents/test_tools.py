@@ -10,7 +10,7 @@ import pytest
 from agents.tools import ToolsAgent, ToolsSettings
 from pytest_mlab.core.actions import Action, Observation
 from pytest_mlab.core.budget import Budget, Usage
-from pytest_mlab.core.models import Message, ModelFacts, ModelReply, ToolCall
+from pytest_mlab.core.model_api import Message, ModelFacts, ModelReply, ToolCall
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError, ProviderDownError
 from tests.support.fake_environment import Asked, FakeEnvironment, FakeModel
 

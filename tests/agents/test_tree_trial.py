@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from pytest_mlab import cli
-from pytest_mlab.compose import TrialRunner
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.store.events import Note, StepDone, WorkspaceRestored
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.trial.runner import TrialRunner
 from tests.support.research_replies import react_reply, research_reply
 from tests.support.scripted_server import Entry, Request, ScriptedServer
 from tests.support.toy_run import make_run

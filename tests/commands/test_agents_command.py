@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.adapters.agent_loader import builtin_agents
+from pytest_mlab.agentfiles.loader import builtin_agents
 from pytest_mlab.cli import main
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab import cli
-from pytest_mlab.measuring import where_measured
 from pytest_mlab.suites.loader import load_task
+from pytest_mlab.validation.measuring import where_measured
 from tests.suites.folders import edit, toy_task
 
 EVALUATOR = """\

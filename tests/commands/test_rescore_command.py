@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab import cli
-from pytest_mlab.compose import TrialRunner
 from pytest_mlab.store.events import Evaluation
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.trial.runner import TrialRunner
 from tests.support.toy_agents import write_toy_agents
 from tests.support.toy_run import make_run
 from tests.support.toy_suite import EVALUATOR, write_toy_suite, write_toy_task

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab import cli
-from pytest_mlab.validation.checks import CHECKS
+from pytest_mlab.validation.registry import CHECKS
 from tests.suites.folders import edit
 from tests.support.foreign_suite import PREPARE, files_below, foreign_task
 from tests.validation.tasks import sound_task

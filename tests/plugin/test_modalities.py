@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_mlab.collect import MODALITIES
+from pytest_mlab.plugin.collect import MODALITIES
 from tests.support.project import Project
 from tests.tasks.conftest import load
 from tests.tasks.test_every_task import TASKS

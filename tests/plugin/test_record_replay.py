@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.adapters.models.recording_file import read_recording
-from pytest_mlab.core.models import ModelReply
+from pytest_mlab.core.model_api import ModelReply
+from pytest_mlab.models.recording.format import read_recording
 from tests.faults.session import Session
 from tests.support.project import RUN, Project
 from tests.support.scripted_server import Request, ScriptedServer

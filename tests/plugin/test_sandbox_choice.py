@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_mlab.adapters import sandboxes
+from pytest_mlab import sandboxes
 from tests.support.project import Project
 
 

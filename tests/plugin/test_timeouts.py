@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.timeouts import backstop
+from pytest_mlab.plugin.timeouts import backstop
 from tests.support.project import Project
 
 SHOW = """

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_mlab.adapters.models.library import litellm
-from pytest_mlab.adapters.models.litellm_client import LitellmClient
-from pytest_mlab.adapters.models.text_tools import OPEN, TextTools
 from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.budget import Usage
+from pytest_mlab.core.model_api import Message, ModelRequest
 from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
-from pytest_mlab.core.models import Message, ModelRequest
 from pytest_mlab.errors import ContextWindowError
+from pytest_mlab.models.library import litellm
+from pytest_mlab.models.litellm_client import LitellmClient
+from pytest_mlab.models.text_tools import OPEN, TextTools
 from tests.support.llama_server import CONTEXT, NAME, Counted, LlamaServer
 
 MODEL = f"openai/{NAME}"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.compose import TrialRunner
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
 from pytest_mlab.store.events import ModelCall, StepDone
+from pytest_mlab.trial.runner import TrialRunner
 from tests.agents.scripts import CASES
 from tests.real_model.conftest import KEY
 from tests.real_model.test_real_calls import as_counted, counting

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab import locate
 from pytest_mlab.errors import ConfigError, SuiteError
+from pytest_mlab.lib import locate
 from pytest_mlab.suites.catalog import Catalog
 from tests.suites.folders import toy_task
 

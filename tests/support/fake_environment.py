@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_mlab.core.actions import Action, ActionSpec, Observation, Step
+from pytest_mlab.core.agent_api import Person
 from pytest_mlab.core.budget import Budget, Ledger, Usage
-from pytest_mlab.core.models import Message, Model, ModelFacts, ModelReply, Role
-from pytest_mlab.core.ports import Person
-from pytest_mlab.core.sandbox import Execution
+from pytest_mlab.core.model_api import Message, Model, ModelFacts, ModelReply, Role
+from pytest_mlab.core.sandbox_api import Execution
 from pytest_mlab.errors import BudgetExhausted, TrialOver
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {

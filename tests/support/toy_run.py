@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_mlab.adapters.agent_loader import plan_agents
+from pytest_mlab.agentfiles.loader import plan_agents
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.plan import Plan, PlannedTask, RunSettings
 from pytest_mlab.core.trial import TrialId

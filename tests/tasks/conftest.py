@@ -13,7 +13,7 @@ import pytest
 from pytest_mlab.core.task import Task
 from pytest_mlab.data.prepare import Prepared, prepare
 from pytest_mlab.evaluation.main import judge
-from pytest_mlab.locate import builtin
+from pytest_mlab.lib.locate import builtin
 from pytest_mlab.suites.loader import load_task
 
 SUITE = "mlagentbench"

@@ -236,8 +236,8 @@ EVERYWHERE: Sequence[tuple[str, Sequence[str]]] = [
     (
         "read-only files are protected in the agent's own tools only",
         [
-            "runtime/test_workspace.py::test_read_only_files_that_changed_or_went_are_named",
-            "runtime/test_finish.py::test_changed_read_only_files_are_named",
+            "trial/test_workspace.py::test_read_only_files_that_changed_or_went_are_named",
+            "trial/test_outcome.py::test_changed_read_only_files_are_named",
         ],
     ),
     ("evaluators trust the submission", [BAD, "tasks/test_every_task.py::test_broken_answers_are_the_tasks_fault"]),

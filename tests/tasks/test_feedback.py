@@ -16,7 +16,7 @@ from pytest_mlab.core.scoring import judge as judge_score
 from pytest_mlab.core.trial import Outcome
 from pytest_mlab.data.prepare import Prepared, prepare
 from pytest_mlab.errors import DataUnavailable
-from pytest_mlab.measuring import measure_once
+from pytest_mlab.validation.measuring import measure_once
 from tests.data.shapes import kagglehub_has
 from tests.tasks.conftest import load
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from pytest_mlab.adapters.models.matching import without_volatile
 from pytest_mlab.core.trial import Outcome, TrialResult
-from pytest_mlab.locate import builtin
+from pytest_mlab.lib.locate import builtin
+from pytest_mlab.models.recording.matching import without_volatile
 from pytest_mlab.store.events import AgentEnded, Evaluation, Event, ModelCall, StepDone, TrialFinished
 from pytest_mlab.store.rundir import RunDir
 from tests.faults.session import Said, Session

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mlab.suites.loader import load_task
-from pytest_mlab.validation.base import Check, Finding
 from pytest_mlab.validation.bench import Bench, Settings, Subject
-from pytest_mlab.validation.checks import chosen
+from pytest_mlab.validation.finding import Finding
+from pytest_mlab.validation.registry import Check, chosen
 from tests.suites.folders import edit
 from tests.support.toy_suite import DATA, TRAIN, write_toy_task
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.core.task import Baseline, Resources
-from pytest_mlab.runtime.evaluate import Verdict
 from pytest_mlab.suites.loader import load_task
-from pytest_mlab.validation.base import Unavailable
-from pytest_mlab.validation.baseline import expected
+from pytest_mlab.trial.evaluate import Verdict
 from pytest_mlab.validation.bench import Bench, Run
-from pytest_mlab.validation.cost import Cost
-from pytest_mlab.validation.degenerate import judged
+from pytest_mlab.validation.checks.baseline import expected
+from pytest_mlab.validation.checks.cost import Cost
+from pytest_mlab.validation.checks.degenerate import judged
+from pytest_mlab.validation.finding import Unavailable
 from tests.suites.folders import edit
 from tests.support.toy_suite import TRAIN
 from tests.validation.tasks import GUESS, STRICT, bench, finding, settings, sound_task, subject, the

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.adapters.sandboxes import make
-from pytest_mlab.core.sandbox import Connection, SandboxSpec
+from pytest_mlab.core.sandbox_api import Connection, SandboxSpec
+from pytest_mlab.sandboxes import make
 from pytest_mlab.validation.usage import MeteredSandbox
 
 

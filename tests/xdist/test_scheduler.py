@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mlab.collect import IDLE
-from pytest_mlab.distributed import OneItemScheduler
+from pytest_mlab.plugin.collect import IDLE
+from pytest_mlab.plugin.scheduler import OneItemScheduler
 
 
 class FakeWorker:

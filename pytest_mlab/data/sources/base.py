@@ -16,7 +16,7 @@ from typing import Protocol
 from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.cache import default_cache_dir
 from pytest_mlab.errors import DataUnavailable, SuiteError
-from pytest_mlab.locate import DEFAULT_SUITE
+from pytest_mlab.lib.locate import DEFAULT_SUITE
 
 DOWNLOADED = ("kaggle", "http", "huggingface", "coco-images", "gcs")
 """Kinds of sources that are fetched from elsewhere."""

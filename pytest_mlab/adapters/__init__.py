@@ -1,1 +1,0 @@
-"""The outside world: model providers and sandboxes."""

@@ -1,0 +1,1 @@
+"""Agents as files and classes: finding them, loading them, their settings and digests."""

@@ -1,0 +1,84 @@
+"""Where suites and agents are found: the user's project first, what is built in second, installed packages third."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from pytest_mlab.errors import ConfigError
+
+Kind = Literal["task_suites", "agents"]
+
+DEFAULT_SUITE = "mlagentbench"
+SUITES_GROUP = "pytest_mlab.suites"
+CACHE_VARIABLE = "MLAB_CACHE_DIR"
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def builtin(kind: Kind) -> Path:
+    """The folder of built-in suites or agents: package data of a wheel, the top-level folder of a source checkout.
+
+    Raises ConfigError when the installation holds neither.
+    """
+    candidates = (_PACKAGE / "_builtin" / kind, _PACKAGE.parent / kind)
+    for folder in candidates:
+        if folder.is_dir():
+            return folder
+    raise ConfigError(
+        f"this installation of pytest-mlab has no built-in {kind}: looked for {candidates[0]} and {candidates[1]}; "
+        "install it again from a wheel or work in a source checkout"
+    )
+
+
+def default_cache_dir() -> Path:
+    """The folder named by ``MLAB_CACHE_DIR``, or the platform's place for caches (XDG on Linux)."""
+    if named := os.environ.get(CACHE_VARIABLE):
+        return Path(named).expanduser().resolve()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("pytest-mlab", appauthor=False)
+
+
+def is_path(suite: str) -> bool:
+    """True when ``suite`` says where a suite is, and not what it is called."""
+    return os.sep in suite or suite.startswith((".", "~"))
+
+
+def suite_name(suite: str) -> str:
+    """What a suite is called in reports and node ids: its name, or the last part of its path."""
+    return Path(suite).expanduser().resolve().name if is_path(suite) else suite
+
+
+def search_path(rootdir: Path, kind: Kind) -> tuple[Path, ...]:
+    """Folders that hold suites or agents, first match wins: ``rootdir``'s own, then the built-in one."""
+    own, shipped = (rootdir / kind).resolve(), builtin(kind)
+    if not own.is_dir() or own == shipped.resolve():
+        return (shipped,)
+    return (own, shipped)
+
+
+def entry_point_suites() -> Mapping[str, Path]:
+    """Suites that installed packages offer: entry points of the group ``pytest_mlab.suites`` by name.
+
+    An entry point names a package (``my-suite = "my_package.my_suite"``); its folder is the suite. The package
+    itself is not imported. Raises ConfigError for one that does not exist.
+    """
+    found: dict[str, Path] = {}
+    for point in entry_points(group=SUITES_GROUP):
+        try:
+            spec = find_spec(point.module)
+        except ModuleNotFoundError:
+            spec = None
+        places = list(spec.submodule_search_locations or ()) if spec else []
+        if not places:
+            raise ConfigError(
+                f"entry point {point.name!r} of group {SUITES_GROUP} names {point.value!r}, which is no installed "
+                "package; a suite's entry point names the package whose folder holds its tasks"
+            )
+        found.setdefault(point.name, Path(places[0]))
+    return found

@@ -1,0 +1,208 @@
+"""The HTTP server on a Unix socket that a trial's program reaches its model by."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import socketserver
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pytest_mlab.core.model_api import Model, ModelReply
+from pytest_mlab.errors import BadRequestError, ContextWindowError, MlabError
+from pytest_mlab.models.endpoint import chat, messages, responses
+from pytest_mlab.models.endpoint.asked import Asked, Refused
+from pytest_mlab.models.library import litellm
+from pytest_mlab.models.tools import as_openai_messages, as_openai_tools
+
+MAX_BODY = 64 << 20
+KEY = "mlab"
+"""What programs get for a key: providers' clients insist on one."""
+
+Call = Callable[[Model], ModelReply]
+Answerer = Callable[[Mapping[str, Any], Call], ModelReply]
+"""Does the model call: gets what the trace is to say about it, and the call. May raise MlabError."""
+
+_APIS: Mapping[str, ModuleType] = {"/chat/completions": chat, "/responses": responses, "/messages": messages}
+_COUNT = "/messages/count_tokens"
+
+
+class Endpoint:
+    """Listens at ``path`` from the moment it is made; requests wait until :meth:`serve` says who answers them.
+
+    ``models`` are the names that a program is told of, the main one first. Other users may connect: a container's user
+    is one.
+    """
+
+    def __init__(self, path: Path, models: Sequence[str]) -> None:
+        self.path = path
+        self.models = tuple(dict.fromkeys(name for name in models if name))
+        self.answerer: Answerer | None = None
+        self._server = _Server(path, self)
+
+    @contextlib.contextmanager
+    def serve(self, answerer: Answerer) -> Iterator[None]:
+        """Answer requests by ``answerer``, each in a thread of its own, until the block is left."""
+        self.answerer = answerer
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._server.shutdown()
+            thread.join()
+
+    def variables(self, port: int) -> dict[str, str]:
+        """The environment in which programs find the endpoint, at ``port`` of their loopback device."""
+        base = f"http://127.0.0.1:{port}"
+        return {
+            "OPENAI_BASE_URL": f"{base}/v1",
+            "OPENAI_API_BASE": f"{base}/v1",
+            "OPENAI_API_KEY": KEY,
+            "ANTHROPIC_BASE_URL": base,
+            "ANTHROPIC_API_KEY": KEY,
+            "ANTHROPIC_AUTH_TOKEN": KEY,
+            "NO_PROXY": "127.0.0.1,localhost",
+            "no_proxy": "127.0.0.1,localhost",
+            "MLAB_MODEL": self.models[0],
+        }
+
+    def close(self) -> None:
+        """Stop listening; a second time does nothing."""
+        self._server.server_close()
+        self.path.unlink(missing_ok=True)
+
+
+class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, path: Path, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._path = path
+        super().__init__(str(path), _Handler)
+
+    def server_bind(self) -> None:
+        """Bind by way of the folder's descriptor: a socket's own path may have no more than 107 bytes."""
+        self._path.unlink(missing_ok=True)
+        folder = os.open(self._path.parent, os.O_PATH | os.O_DIRECTORY)
+        try:
+            self.socket.bind(f"/proc/self/fd/{folder}/{self._path.name}")
+        finally:
+            os.close(folder)
+        self._path.chmod(0o666)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A program that hangs up in the middle is its own business; all else goes to the trial's log."""
+        if not isinstance(sys.exc_info()[1], (BrokenPipeError, ConnectionResetError, TimeoutError)):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    timeout = 600.0
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the trace has it."""
+
+    def do_GET(self) -> None:
+        """The list of models, or one of them, in the form of the API that the headers speak of."""
+        name = self._route()
+        anthropic = "anthropic-version" in self.headers
+        listed = [_model(one, anthropic) for one in self.server.endpoint.models]
+        if name == "/models":
+            self._reply(200, {"object": "list", "data": listed, "has_more": False})
+        elif name.startswith("/models/"):
+            self._reply(200, _model(self.server.endpoint.models[0], anthropic))
+        else:
+            self._refuse(messages if anthropic else chat, 404, f"there is no {self.path} at this endpoint")
+
+    def do_POST(self) -> None:
+        """A completion, or a count of tokens."""
+        name = self._route()
+        api = messages if name == _COUNT else _APIS.get(name)
+        if api is None:
+            has = ", ".join(("/models", *_APIS, _COUNT))
+            form = messages if "anthropic-version" in self.headers else chat
+            self._refuse(form, 404, f"there is no {self.path} at this endpoint; it has {has}")
+            return
+        try:
+            asked: Asked = api.read(self._body())
+            if name == _COUNT:
+                self._reply(200, {"input_tokens": count(asked)})
+                return
+            reply = self._answer(name, asked)
+        except Refused as error:
+            self._refuse(api, 400, str(error))
+        except ContextWindowError as error:
+            self._refuse(api, 400, f"prompt is too long: {error}", "context_length_exceeded")
+        except BadRequestError as error:
+            self._refuse(api, 400, str(error))
+        except MlabError as error:
+            # Neither 429 nor 5xx: clients would ask again, and the trial is over.
+            self._refuse(api, 403, str(error), "trial_over")
+        else:
+            if asked.stream:
+                self._send(200, b"".join(api.stream(asked, reply)), "text/event-stream")
+            else:
+                self._reply(200, api.answer(asked, reply))
+
+    def _answer(self, name: str, asked: Asked) -> ModelReply:
+        answerer = self.server.endpoint.answerer
+        assert answerer is not None
+        about: dict[str, Any] = {"api": name, "asked_for": asked.model, "role": asked.role}
+        if asked.left_out:
+            about["left_out"] = ", ".join(asked.left_out)
+        return answerer(about, asked.complete)
+
+    def _route(self) -> str:
+        path = self.path.partition("?")[0].rstrip("/")
+        return path.removeprefix("/v1") if path.startswith("/v1/") else path
+
+    def _body(self) -> Any:
+        size = self.headers.get("Content-Length", "")
+        if not size.isdecimal():
+            raise Refused("a request must say its Content-Length")
+        if int(size) > MAX_BODY:
+            raise Refused(f"a request of {size} bytes; {MAX_BODY} are taken")
+        try:
+            return json.loads(self.rfile.read(int(size)))
+        except (ValueError, RecursionError) as error:
+            raise Refused(f"the request's body is no JSON: {error}") from None
+
+    def _refuse(self, api: ModuleType, status: int, message: str, code: str | None = None) -> None:
+        self._reply(status, api.fault(status, message, code))
+
+    def _reply(self, status: int, content: Any) -> None:
+        self._send(status, json.dumps(content).encode(), "application/json")
+
+    def _send(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        if status >= 400:
+            self.send_header("X-Should-Retry", "false")
+        self.end_headers()
+        with contextlib.suppress(socket.timeout):
+            self.wfile.write(body)
+
+
+def count(asked: Asked) -> int:
+    """An estimate of the prompt's tokens, without a call of any model."""
+    messages, tools = as_openai_messages(asked.messages), as_openai_tools(asked.tools)
+    return int(litellm().token_counter(model="gpt-4", messages=messages, tools=tools or None))
+
+
+def _model(name: str, anthropic: bool) -> dict[str, Any]:
+    if anthropic:
+        return {"type": "model", "id": name, "display_name": name, "created_at": "2020-01-01T00:00:00Z"}
+    return {"id": name, "object": "model", "created": 0, "owned_by": "pytest-mlab"}

@@ -1,0 +1,177 @@
+"""A model client over litellm: any provider, typed errors, bounded retries, usage and cost of every call."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_mlab.core.budget import Usage
+from pytest_mlab.core.model_api import ModelFacts, ModelReply, ModelRequest
+from pytest_mlab.core.model_settings import ModelSettings
+from pytest_mlab.errors import ModelError
+from pytest_mlab.models.configured import applied, default_settings
+from pytest_mlab.models.library import litellm
+from pytest_mlab.models.limiter import Gate, OpenGate
+from pytest_mlab.models.prices import cost, price_of
+from pytest_mlab.models.provider_errors import headers_of, hide_keys, is_worth_repeating, translate
+from pytest_mlab.models.retry import Retry, retry_after
+from pytest_mlab.models.tools import as_openai_messages, as_openai_tools, called, knows_tools
+
+
+def _default_retry() -> Retry:
+    return Retry.from_environ(os.environ)
+
+
+@dataclass(frozen=True)
+class LitellmClient:
+    """Implements :class:`pytest_mlab.core.model_api.ModelClient`.
+
+    litellm's and the provider packages' own retries are off; ``retry`` is ours. Every attempt goes through ``gate``,
+    where it may have to wait. Every wait and every attempt ends by the request's deadline. ``redact`` cleans the
+    messages of raised errors. A reply is cut at the first stop sequence here as well, because some models do not know
+    stop sequences.
+    """
+
+    retry: Retry = field(default_factory=_default_retry)
+    settings: Callable[[str], ModelSettings] = default_settings
+    gate: Gate = field(default_factory=OpenGate)
+    redact: Callable[[str], str] = hide_keys
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    random: Callable[[], float] = random.random
+
+    def complete(self, request: ModelRequest) -> ModelReply:
+        """One completion. Raises the leaves of ModelError; their ``retries`` and ``waited`` say what was tried."""
+        import openai
+
+        begin, waited, attempt = self.clock(), 0.0, 0
+        while True:
+            attempt += 1
+            try:
+                turn = self.gate.enter(request)
+            except ModelError as refused:
+                refused.retries, refused.waited = attempt - 1, waited + refused.waited
+                raise
+            waited += turn.waited
+            try:
+                answer = self._ask(request, waited)
+            except openai.OpenAIError as original:
+                error = translate(original, request.model, self.redact)
+                error.retries, error.waited = attempt - 1, waited
+                delay = self._delay(request, error, original, attempt)
+                turn.failed(error, delay)
+                if delay is None:
+                    raise error from None  # the original's text and request may hold the key
+            else:
+                reply = self._reply(request, answer, begin, attempt - 1, waited)
+                turn.answered(reply)
+                return reply
+            self.sleep(delay)
+            waited += delay
+
+    def facts(self, model: str) -> ModelFacts:
+        """What the settings say, else litellm's list; a model that is not in it is taken to know tools."""
+        settings = self.settings(model)
+        price = price_of(settings)
+        tools = settings.tools == "native" if settings.tools else knows_tools(settings.model)
+        context, output = (price.context, price.max_output) if price else (None, None)
+        return ModelFacts(settings.model, tools, settings.context or context, output)
+
+    def _ask(self, request: ModelRequest, waited: float) -> Any:
+        left = request.end(waited) - self.clock()
+        if left <= 0:
+            raise litellm().Timeout("the trial's time is over", model=request.model, llm_provider="")
+        request = applied(request, self.settings(request.model), os.environ)
+        timeout = min(request.timeout, self.retry.timeout, left)
+        optional = {
+            "temperature": request.temperature,
+            "max_tokens": request.max_tokens,
+            "stop": list(request.stop) or None,
+            "tools": as_openai_tools(request.tools) or None,
+            "tool_choice": "required" if request.tools and request.must_call else None,
+            "response_format": _response_format(request.schema),
+            **request.extra,
+        }
+        return litellm().completion(
+            model=request.model,
+            messages=as_openai_messages(request.messages),
+            timeout=timeout,
+            num_retries=0,
+            max_retries=0,
+            **{name: value for name, value in optional.items() if value is not None},
+        )
+
+    def _delay(self, request: ModelRequest, error: ModelError, original: Exception, attempt: int) -> float | None:
+        """Seconds to wait before the next attempt, None when there is to be none."""
+        if attempt >= self.retry.attempts or not is_worth_repeating(error):
+            return None
+        asked = retry_after(headers_of(original), time.time())
+        if asked is not None and asked > self.retry.longest:
+            return None
+        delay = self.retry.delay(attempt, self.random(), asked)
+        if self.clock() + delay >= request.end(error.waited + delay):
+            return None
+        return delay
+
+    def _reply(self, request: ModelRequest, answer: Any, begin: float, retries: int, waited: float) -> ModelReply:
+        choice = answer.choices[0] if answer.choices else None
+        text = _text(choice)
+        usage = _reported(answer)
+        reported = usage.total > 0
+        if not reported:
+            usage = _estimated(request, text)
+        return ModelReply(
+            text=_until(text, request.stop),
+            model=request.model,
+            usage=usage,
+            cost=cost(self.settings(request.model), answer, usage, reported=reported),
+            seconds=self.clock() - begin,
+            retries=retries,
+            waited=waited,
+            finish_reason=str(getattr(choice, "finish_reason", None) or ""),
+            tool_calls=called(choice, request.tools),
+        )
+
+
+def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if schema is None:
+        return None
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema)}}
+
+
+def _text(choice: Any) -> str:
+    """The answer's text; a refusal in a field of its own counts as text, no text at all is ''."""
+    message = getattr(choice, "message", None)
+    return str(getattr(message, "content", None) or getattr(message, "refusal", None) or "")
+
+
+def _until(text: str, stops: Sequence[str]) -> str:
+    for stop in stops:
+        text = text.split(stop, 1)[0]
+    return text
+
+
+def _reported(answer: Any) -> Usage:
+    usage = getattr(answer, "usage", None)
+    prompt = getattr(usage, "prompt_tokens_details", None)
+    completion = getattr(usage, "completion_tokens_details", None)
+    return Usage(
+        prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
+        completion_tokens=getattr(usage, "completion_tokens", None) or 0,
+        cached_tokens=getattr(prompt, "cached_tokens", None) or 0,
+        reasoning_tokens=getattr(completion, "reasoning_tokens", None) or 0,
+    )
+
+
+def _estimated(request: ModelRequest, text: str) -> Usage:
+    """Tokens counted here, for servers that report none: by the encoding that litellm carries with it (no network),
+    which is exact for OpenAI's models of the gpt-4 generation and an estimate, usually within a fifth, for others."""
+    count = litellm().token_counter
+    return Usage(
+        prompt_tokens=sum(int(count(model="gpt-4", text=message.content)) for message in request.messages),
+        completion_tokens=int(count(model="gpt-4", text=text)),
+    )

@@ -1,0 +1,96 @@
+"""Which parameters of a call litellm takes for a model, asked before anything is spent."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_mlab.errors import ConfigError
+from pytest_mlab.lib.suggest import nearest_first
+from pytest_mlab.models.library import litellm
+
+EVERYWHERE = frozenset(
+    {"base_url", "api_base", "api_version", "timeout", "organization", "extra_headers", "extra_body"}
+    | {"additional_drop_params", "allowed_openai_params"}
+)
+"""Parameters of litellm's own, which it takes whoever serves the model."""
+
+OURS = {
+    "messages": "the agent writes them",
+    "tools": 'the agent decides; tools = "text" or "native" says how they are offered',
+    "tool_choice": "the agent decides",
+    "functions": "the agent decides",
+    "function_call": "the agent decides",
+    "response_format": "the agent decides",
+    "stop": "the agent decides",
+    "stream": "answers are read whole",
+    "stream_options": "answers are read whole",
+    "n": "one answer is asked for",
+    "max_retries": "MLAB_MODEL_ATTEMPTS sets how often a call is tried",
+    "num_retries": "MLAB_MODEL_ATTEMPTS sets how often a call is tried",
+}
+"""Parameters that are nobody's to set, and why."""
+
+NUMBERS = frozenset(
+    {"temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "frequency_penalty", "presence_penalty"}
+    | {"seed", "timeout"}
+)
+
+
+def check_parameters(model: str, params: Mapping[str, Any], where: str) -> None:
+    """Raise ConfigError, beginning with ``where``, when one of ``params`` is not taken for ``model`` (litellm's name):
+    it would be dropped without a word, or sent on and refused at every call."""
+    if not params:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pydantic's, about classes that litellm imports on its way
+        _check(model, params, where)
+
+
+def _check(model: str, params: Mapping[str, Any], where: str) -> None:
+    library = litellm()
+    name, provider = library.get_llm_provider(model)[:2]
+    known = _known(name, provider) | set(params.get("allowed_openai_params", ()))
+    for key, value in params.items():
+        if key in OURS:
+            raise ConfigError(f"{where}: {key} cannot be set: {OURS[key]}")
+        if key not in known:
+            nearest = ", ".join(nearest_first(key, known)[:5])
+            raise ConfigError(
+                f"{where}: {key}={json.dumps(value)}: {provider} takes no such parameter for {model}; nearest: "
+                f"{nearest}; what the server alone knows goes into extra_body"
+            )
+        if key in NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise ConfigError(f"{where}: {key}={json.dumps(value)}: give a number")
+    _check_values(model, name, provider, params, where)
+
+
+def _known(name: str, provider: str) -> set[str]:
+    from litellm.types.utils import LlmProviders
+    from litellm.utils import ProviderConfigManager
+
+    known = set(litellm().get_supported_openai_params(model=name, custom_llm_provider=provider) or ())
+    if provider in {one.value for one in LlmProviders}:
+        config = ProviderConfigManager.get_provider_chat_config(name, LlmProviders(provider))
+        for kind in type(config).__mro__ if config is not None else ():
+            known |= {field for field in getattr(kind, "__annotations__", {}) if not field.startswith("_")}
+    return (known | EVERYWHERE) - OURS.keys()
+
+
+def _check_values(model: str, name: str, provider: str, params: Mapping[str, Any], where: str) -> None:
+    """What litellm would drop for this model, such as a temperature for most reasoning models."""
+    from litellm.utils import get_optional_params
+
+    library = litellm()
+    translated = {key: value for key, value in params.items() if key not in EVERYWHERE - {"allowed_openai_params"}}
+    library.drop_params = False
+    try:
+        get_optional_params(model=name, custom_llm_provider=provider, **translated)
+    except library.UnsupportedParamsError as error:
+        words = " ".join(str(error).split()).removeprefix("litellm.UnsupportedParamsError: ")
+        words = words.partition(" To drop")[0].rstrip(" .")
+        raise ConfigError(f"{where}: {model}: {words}") from None
+    finally:
+        library.drop_params = True

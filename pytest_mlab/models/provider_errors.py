@@ -1,0 +1,97 @@
+"""litellm's exceptions as pytest-mlab's, without secrets in their messages."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pytest_mlab.errors import (
+    AuthError,
+    BadRequestError,
+    ContextWindowError,
+    ModelError,
+    ProviderDownError,
+    ProviderError,
+    QuotaError,
+    RateLimitError,
+)
+from pytest_mlab.models.library import litellm
+
+LONGEST_MESSAGE = 600
+
+_OUT_OF_MONEY = ("insufficient_quota", "insufficient balance", "billing_hard_limit", "credit balance is too low")
+
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?|JWT)(_ID)?$", re.IGNORECASE)
+_SECRET_TEXT = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|key)[-_][A-Za-z0-9_\-]{12,}|(?<=Bearer )\S+")
+
+
+def hide_keys(text: str) -> str:
+    """``text`` without the values of key-like environment variables and without what looks like a key."""
+    for name, value in os.environ.items():
+        if len(value) >= 8 and value in text and _SECRET_NAME.search(name):
+            text = text.replace(value, f"[{name}]")
+    return _SECRET_TEXT.sub("[key]", text)
+
+
+def translate(error: Exception, model: str, redact: Callable[[str], str]) -> ModelError:
+    """The typed error for what litellm raised. ``model`` is named in the message; ``redact`` cleans the
+    provider's words, after which they are cut to a readable length."""
+    words = _words(error, redact)
+    status = getattr(error, "status_code", None)
+    if isinstance(error, litellm().ContextWindowExceededError) or status == 413:
+        return ContextWindowError(f"{model}: the prompt does not fit the model's context window: {words}")
+    if status in (401, 403) or "missing credentials" in words.lower():
+        refused = AuthError(f"{model}: the provider refused the key, check the provider's key variable: {words}")
+        refused.for_everyone = status != 403  # which may be about one request's content
+        return refused
+    if status == 402 or _is_out_of_money(error):
+        return QuotaError(f"{model}: the account has no money or quota left: {words}")
+    if status == 429:
+        return RateLimitError(f"{model}: the provider limits the rate: {words}")
+    if status == 404:
+        return ProviderError(f"{model}: the provider does not serve this model to this account ({status}): {words}")
+    if isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 425):
+        return BadRequestError(f"{model}: the provider refused the request ({status}): {words}")
+    return ProviderDownError(f"{model}: the provider does not answer properly: {words}")
+
+
+def is_worth_repeating(error: ModelError) -> bool:
+    """False when waiting cannot mend it: a refused key, a malformed request, a quota that is used up."""
+    return isinstance(error, (RateLimitError, ProviderDownError))
+
+
+def _is_out_of_money(error: Exception) -> bool:
+    """By the providers' own words. A "quota" alone may be one of a minute."""
+    said = f"{getattr(error, 'body', '')} {error}".lower()
+    return any(words in said for words in _OUT_OF_MONEY)
+
+
+def headers_of(error: Exception) -> dict[str, str]:
+    """The response headers that came with an error, names in lower case."""
+    response: Any = getattr(error, "response", None)
+    found = getattr(response, "headers", None) or getattr(error, "headers", None) or {}
+    return {str(name).lower(): str(value) for name, value in dict(found).items()}
+
+
+def _words(error: Exception, redact: Callable[[str], str]) -> str:
+    text = redact(" ".join(str(error).split()))
+    text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s+)+(?=\S)", "", text)
+    text = text.partition(", Received response - <")[0]  # litellm's own objects, of use to nobody
+    cause = _system_error(error)
+    if cause and cause not in text:
+        text = f"{text} ({cause})"
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 4]} ..."
+
+
+def _system_error(error: BaseException) -> str:
+    """What the operating system said, such as 'Connection refused', when that lies below ``error``."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return ""

@@ -1,0 +1,70 @@
+"""A model client that records what another one answers, and what must not enter a recording."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pytest_mlab.core.model_api import ModelClient, ModelFacts, ModelReply, ModelRequest
+from pytest_mlab.errors import ModelError, StoreError
+from pytest_mlab.models.recording.format import RecordedError, RecordingFile
+
+WORKSPACE = "<mlab:workspace>"
+"""What stands in a recording for the folder that the agent's code sees as its own, which differs from run to run."""
+
+# Keys by the forms that providers give them. Narrow on purpose: key_padding_mask in somebody's code is no key, and a
+# reply that is changed here is another reply when it is replayed.
+_KEY = re.compile(
+    r"\b(?:sk|pk|rk)-(?:[A-Za-z]+\d*-){0,4}(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Za-z0-9_-]{20,}"
+    r"|\b(?:hf|gsk|r8|nvapi|pplx|gh[pousr])[_-](?=[A-Za-z]*\d)[A-Za-z0-9_-]{30,}"
+    r"|\bxai-[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}|(?<=Bearer )[A-Za-z0-9._~+/-]{16,}=*"
+)
+
+
+@dataclass(frozen=True)
+class RecordingClient:
+    """Implements :class:`pytest_mlab.core.model_api.ModelClient`: passes every call to ``client`` and writes it to
+    ``file``, failed ones with their error."""
+
+    client: ModelClient
+    file: RecordingFile
+
+    def complete(self, request: ModelRequest) -> ModelReply:
+        """The other client's answer. Raises what that raises; StoreError when it cannot be written down."""
+        begin = time.monotonic()
+        try:
+            reply = self.client.complete(request)
+        except ModelError as error:
+            failed = RecordedError(type(error).__name__, str(error), error.retries, round(error.waited, 3))
+            self._add(request, failed, time.monotonic() - begin)
+            raise
+        self._add(request, reply, reply.seconds)
+        return reply
+
+    def facts(self, model: str) -> ModelFacts:
+        """What the other client knows of ``model``."""
+        return self.client.facts(model)
+
+    def _add(self, request: ModelRequest, outcome: ModelReply | RecordedError, seconds: float) -> None:
+        try:
+            self.file.add(request, outcome, seconds)
+        except OSError as error:
+            raise StoreError(
+                f"the recording takes no more calls ({error}); free the disk and resume the run"
+            ) from error
+
+
+def cleaner(redact: Callable[[str], str], workspaces: Iterable[str]) -> Callable[[str], str]:
+    """What is applied to every text of a recording: secrets that ``redact`` knows and whatever looks like a
+    provider's key are taken out, and the paths of the workspace become :data:`WORKSPACE`."""
+    paths = sorted({path for path in workspaces if len(path) > 1}, key=len, reverse=True)
+
+    def clean(text: str) -> str:
+        text = _KEY.sub("[key]", redact(text))
+        for path in paths:
+            text = text.replace(path, WORKSPACE)
+        return text
+
+    return clean

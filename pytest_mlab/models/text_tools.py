@@ -1,0 +1,256 @@
+"""Tools for models that have none: described in the system message, called by a block of JSON in the answer's text.
+
+    <tool_call>
+    {"name": "List Files", "arguments": {"dir_path": "."}}
+    </tool_call>
+
+:func:`as_text` and :func:`from_text` are the protocol, without I/O; :class:`TextTools` is the client that uses it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.model_api import Message, ModelClient, ModelFacts, ModelReply, ModelRequest, ToolCall
+from pytest_mlab.errors import AuthError, BadRequestError, ProviderDownError, ProviderError, RateLimitError
+from pytest_mlab.models.tools import wire_name
+
+OPEN, CLOSE = "<tool_call>", "</tool_call>"
+RESULT, RESULT_END = "<tool_result", "</tool_result>"
+MOST_STOPS = 4
+"""What providers take; ours is added where there is room."""
+
+_NAMES = ("name", "tool", "tool_name", "action", "function")
+_ARGUMENTS = ("arguments", "args", "parameters", "input", "action_input", "tool_input")
+_FENCE = re.compile(r"```[\w-]*[ \t]*\n?")
+_ABOUT_TOOLS = re.compile(r"\btool|function.?call", re.IGNORECASE)
+_ABOUT_MESSAGES = re.compile(
+    r"tool_(call|use)_id|tool_calls?.{0,40}(follow|preced|respon)|(follow|preced|respon).{0,40}tool_call"
+)
+_JSON = json.JSONDecoder(strict=False)  # weak models write line breaks into strings as they are
+
+
+@dataclass
+class TextTools:
+    """Implements :class:`pytest_mlab.core.model_api.ModelClient` over another one, for one trial.
+
+    A model that is known to have no tools gets them by text. One whose provider refuses them is asked again by text,
+    and from then on; the reply's ``remark`` says so.
+    """
+
+    client: ModelClient
+    _refused: dict[str, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def complete(self, request: ModelRequest) -> ModelReply:
+        """One completion, two when the provider refuses tools. Raises the leaves of ModelError."""
+        if not (request.tools or any(m.tool_calls or m.role == "tool" for m in request.messages)):
+            return self.client.complete(request)
+        if not self.facts(request.model).native_tools:
+            return self._by_text(request)
+        try:
+            return self.client.complete(request)
+        except (BadRequestError, ProviderError) as error:
+            if not refuses_tools(error):
+                raise
+            with self._lock:
+                self._refused[request.model] = str(error)
+            remark = f"asked by text from now on, since tools were refused: {error}"
+            return replace(self._by_text(request), remark=remark)
+
+    def facts(self, model: str) -> ModelFacts:
+        """What is known of ``model``, a refusal included."""
+        facts = self.client.facts(model)
+        return replace(facts, native_tools=False) if model in self._refused else facts
+
+    def _by_text(self, request: ModelRequest) -> ModelReply:
+        reply = self.client.complete(as_text(request))
+        before = sum(len(message.tool_calls) for message in request.messages)
+        text, calls = from_text(reply.text, request.tools, before)
+        return replace(reply, text=text, tool_calls=calls)
+
+
+def refuses_tools(error: BadRequestError | ProviderError) -> bool:
+    """True when a provider said that it takes no tools, false for other failures and for a faulty conversation."""
+    if isinstance(error, (AuthError, RateLimitError, ProviderDownError)):
+        return False
+    words = str(error)
+    return bool(_ABOUT_TOOLS.search(words)) and not _ABOUT_MESSAGES.search(words)
+
+
+# --- there ---------------------------------------------------------------------------------------------------
+
+
+def as_text(request: ModelRequest) -> ModelRequest:
+    """``request`` in plain messages: tools told in the system message, calls and their results as texts."""
+    messages = list(_plain(request.messages))
+    if request.tools:
+        told = instructions(request.tools, must_call=request.must_call)
+        if messages and messages[0].role == "system":
+            messages[0] = Message("system", f"{messages[0].content}\n\n{told}".strip())
+        else:
+            messages.insert(0, Message("system", told))
+    stop = request.stop
+    if request.tools and len(stop) < MOST_STOPS:
+        stop = (*stop, RESULT)  # a model that goes on to imagine the result
+    return replace(request, messages=tuple(messages), tools=(), must_call=False, stop=stop)
+
+
+def instructions(tools: Sequence[ActionSpec], *, must_call: bool) -> str:
+    """What a model is told of ``tools`` and of the way to call them."""
+    told = [_described(tool) for tool in tools]
+    how = "Every answer must call at least one tool." if must_call else "An answer without such a block calls no tool."
+    return "\n\n".join(
+        [
+            "# Tools",
+            "You can call the tools below. To call one, write this block, with the arguments as one JSON object:",
+            f'{OPEN}\n{{"name": "<tool name>", "arguments": {{…}}}}\n{CLOSE}',
+            f"Write a block for each call, and nothing after the last one: the results come in the next message. {how}",
+            *told,
+        ]
+    )
+
+
+def _described(tool: ActionSpec) -> str:
+    gives = f" Gives: {tool.returns}" if tool.returns else ""
+    schema = json.dumps(tool.schema, default=dict, ensure_ascii=False)
+    return f"## {tool.name}\n{tool.summary}{gives}\nArguments (JSON schema): {schema}"
+
+
+def _plain(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages without tool roles; results and what the user says after them are one message, because many models
+    want the roles to alternate."""
+    names: dict[str, str] = {}
+    results: list[str] = []
+    for message in messages:
+        names.update((call.id, call.name) for call in message.tool_calls)
+        if message.role == "tool":
+            name = json.dumps(names.get(message.tool_call_id, ""), ensure_ascii=False)
+            results.append(f"{RESULT} name={name}>\n{message.content}\n{RESULT_END}")
+            continue
+        if message.role == "user" and results:
+            yield Message("user", "\n\n".join([*results, message.content]))
+        else:
+            if results:
+                yield Message("user", "\n\n".join(results))
+            yield Message(message.role, written(message.content, message.tool_calls))
+        results = []
+    if results:
+        yield Message("user", "\n\n".join(results))
+
+
+def written(text: str, calls: Sequence[ToolCall]) -> str:
+    """An answer as the model would have written it by this protocol."""
+    return "\n".join([*([text] if text else []), *(f"{OPEN}\n{_as_json(call)}\n{CLOSE}" for call in calls)])
+
+
+def _as_json(call: ToolCall) -> str:
+    try:
+        arguments = json.loads(call.arguments)
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, dict):
+        arguments = call.arguments  # what the model wrote, though it is no object
+    return _whole(json.dumps({"name": call.name, "arguments": arguments}, ensure_ascii=False))
+
+
+# --- and back ------------------------------------------------------------------------------------------------
+
+
+def from_text(text: str, tools: Sequence[ActionSpec], before: int = 0) -> tuple[str, tuple[ToolCall, ...]]:
+    """What ``text`` says beside its calls, and the calls; ids count on from the ``before`` earlier ones.
+
+    Blocks count; where there are none, code fences and bare objects that name one of ``tools`` do. What does not parse
+    stays in the text.
+    """
+    names = {wire_name(tool.name).lower(): tool.name for tool in tools}
+    said = text.partition(RESULT)[0]  # not what the model imagined after its calls
+    found = list(_blocks(said, names)) or list(_objects(said, names))
+    if not found:
+        return text, ()
+    calls = tuple(ToolCall(f"call_{before + n}", name, args) for n, (_, _, (name, args)) in enumerate(found))
+    rest, end = [], 0
+    for start, stop, _ in found:
+        rest.append(said[end:start])
+        end = stop
+    return "".join([*rest, said[end:]]).strip(), calls
+
+
+_Found = tuple[int, int, tuple[str, str]]
+
+
+def _blocks(text: str, names: Mapping[str, str]) -> Iterator[_Found]:
+    """Begin, end and call of every marked block. A block may lack its end and may hold a fence."""
+    at = 0
+    while (start := text.find(OPEN, at)) >= 0:
+        inside = _skip(text, start + len(OPEN))
+        value, end = _decode(text, inside)
+        call = _call(value, names, known=False)
+        if call is None:
+            at = start + len(OPEN)
+            continue
+        end = _skip(text, end)
+        at = end + len(CLOSE) if text.startswith(CLOSE, end) else end
+        yield start, at, call
+
+
+def _objects(text: str, names: Mapping[str, str]) -> Iterator[_Found]:
+    """Begin, end and call of every object that names a known tool, with the fence around it."""
+    at = 0
+    while (start := text.find("{", at)) >= 0:
+        value, end = _decode(text, start)
+        call = _call(value, names, known=True)
+        if call is None:
+            at = start + 1
+            continue
+        opened = re.search(r"```[\w-]*\s*$", text[:start])
+        closed = re.match(r"\s*```", text[end:])
+        if opened and closed:
+            start, end = opened.start(), end + closed.end()
+        at = end
+        yield start, end, call
+
+
+def _skip(text: str, at: int) -> int:
+    """Past blanks and code fences."""
+    while True:
+        while at < len(text) and text[at].isspace():
+            at += 1
+        fence = _FENCE.match(text, at)
+        if fence is None:
+            return at
+        at = fence.end()
+
+
+def _decode(text: str, at: int) -> tuple[Any, int]:
+    try:
+        return _JSON.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None, at
+
+
+def _call(value: Any, names: Mapping[str, str], *, known: bool) -> tuple[str, str] | None:
+    """Name and arguments of the call that ``value`` is; None when it is none, or must be a ``known`` one's and is
+    not."""
+    if not isinstance(value, dict):
+        return None
+    if isinstance(value.get("function"), dict):
+        value = value["function"]
+    name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "")
+    arguments: Any = next((value[key] for key in _ARGUMENTS if key in value), {})
+    action = names.get(wire_name(name).lower())
+    if not name or (known and action is None) or not isinstance(arguments, (dict, str)):
+        return None
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return action or _whole(name), _whole(text)
+
+
+def _whole(text: str) -> str:
+    """``text`` without halves of surrogate pairs, which JSON can escape and UTF-8 cannot write."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,71 @@
+"""Tools and tool calls as OpenAI's API writes them, which is what litellm takes for every provider."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.model_api import Message, ToolCall
+from pytest_mlab.models.prices import list_entry
+
+
+def knows_tools(model: str) -> bool:
+    """Whether the provider takes tools for ``model``, by litellm's list; True for a model that is not in it."""
+    entry = list_entry(model)
+    return not entry or bool(entry.get("supports_function_calling"))
+
+
+def wire_name(name: str) -> str:
+    """An action's name in the alphabet that all providers take: ``Edit Script (AI)`` is ``Edit_Script_AI``."""
+    return re.sub(r"[^A-Za-z0-9-]+", "_", name).strip("_")[:64]
+
+
+def as_openai_tools(tools: Iterable[ActionSpec]) -> list[dict[str, Any]]:
+    """``tools`` as functions."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": wire_name(tool.name),
+                "description": tool.summary + (f" Gives: {tool.returns}" if tool.returns else ""),
+                "parameters": json.loads(json.dumps(tool.schema, default=dict)),
+            },
+        }
+        for tool in tools
+    ]
+
+
+def as_openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """``messages`` with their tool calls."""
+    return [_message(message) for message in messages]
+
+
+def called(choice: Any, tools: Sequence[ActionSpec]) -> tuple[ToolCall, ...]:
+    """The calls in a choice of litellm's answer, by the names of the actions."""
+    names = {wire_name(tool.name): tool.name for tool in tools}
+    calls = getattr(getattr(choice, "message", None), "tool_calls", None) or ()
+    return tuple(_call(number, call, names) for number, call in enumerate(calls))
+
+
+def _call(number: int, call: Any, names: dict[str, str]) -> ToolCall:
+    name = str(call.function.name or "")
+    return ToolCall(str(call.id or f"call_{number}"), names.get(name, name), str(call.function.arguments or ""))
+
+
+def _message(message: Message) -> dict[str, Any]:
+    plain: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        plain["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": wire_name(call.name), "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    if message.role == "tool":
+        plain["tool_call_id"] = message.tool_call_id
+    return plain

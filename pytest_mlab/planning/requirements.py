@@ -1,0 +1,253 @@
+"""What a trial needs and this machine may lack: keys, packages, GPUs, data rules accepted, a sandbox.
+
+Asked once, on the controller: a probe that differed between workers would make them collect different items. Every
+answer that something is missing names the command that mends it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from pytest_mlab.core.model_settings import ModelSettings
+from pytest_mlab.core.plan import Plan, PlannedAgent, RunSettings
+from pytest_mlab.core.routes import with_limits
+from pytest_mlab.core.task import Task
+from pytest_mlab.core.trial import TrialId
+from pytest_mlab.errors import RequirementMissing, SandboxError
+from pytest_mlab.planning.options import MlabOptions
+
+NVIDIA_DEVICE = Path("/dev/nvidiactl")
+
+
+def resolve_models(options: MlabOptions, rootdir: Path) -> tuple[ModelSettings, ...]:
+    """What stands behind every model that the options name.
+
+    Raises ConfigError for a model that no provider is known to serve, naming the nearest that exist; for settings that
+    cannot be; for a model without a known price when dollars are limited; and for a client's variables that make no
+    sense.
+    """
+    from pytest_mlab.models.limits import window_from
+    from pytest_mlab.models.prices import require_prices
+    from pytest_mlab.models.retry import Retry
+    from pytest_mlab.models.settings import FILE, ModelTables
+
+    names = (*options.model, options.edit_model or "", options.fast_model or "")
+    tables = ModelTables.find(options.models, rootdir)
+    found = tables.settings(names, main=options.model, args=options.model_arg)
+    require_prices(found, options.max_cost or options.run_max_cost, str(options.models or FILE))
+    Retry.from_environ(os.environ)
+    window_from(os.environ)
+    return with_limits(found, options.rpm, options.tpm)
+
+
+@dataclass(frozen=True)
+class SandboxChoice:
+    """The sandbox's name, ``auto`` resolved; what is ``missing`` for it ('' when it works); and why ``auto`` passed
+    over a better one ('' when it did not)."""
+
+    name: str
+    missing: str = ""
+    passed_over: str = ""
+
+
+def resolve_sandbox(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> SandboxChoice:
+    """Which sandbox a new run is to use."""
+    from pytest_mlab.sandboxes import choose
+
+    trusted = all(is_trusted(agent) for agent in agents)
+    try:
+        chosen = choose(options.sandbox, trusted_agents=trusted, docker_image=options.docker_image or "")
+    except (RequirementMissing, SandboxError) as error:
+        return SandboxChoice("bubblewrap" if options.sandbox == "auto" else options.sandbox, missing=str(error))
+    return SandboxChoice(chosen.sandbox.name, passed_over=chosen.passed_over)
+
+
+def sandbox_missing(settings: RunSettings) -> str:
+    """What is missing for the sandbox of a run that began earlier; '' when it works."""
+    from pytest_mlab.sandboxes import make
+
+    try:
+        return make(settings.sandbox, docker_image=settings.docker_image).check()
+    except (RequirementMissing, SandboxError) as error:
+        return str(error)
+
+
+def sweep(plan: Plan) -> str:
+    """End what sandboxes of killed workers may have left; a sentence on what was found or is in the way, or ''."""
+    from pytest_mlab.sandboxes import make
+
+    try:
+        found = make(plan.settings.sandbox, docker_image=plan.settings.docker_image).sweep(f"mlab-{plan.run_id}-")
+    except (SandboxError, RequirementMissing) as error:
+        return str(error)
+    return f"ended {found} left over from the run's {plan.settings.sandbox} sandboxes" if found else ""
+
+
+def is_trusted(agent: PlannedAgent) -> bool:
+    """True for the built-in agents that replay a task's own scripts: they execute nobody else's code."""
+    from pytest_mlab.lib.locate import builtin
+
+    file = Path(agent.ref.rpartition(":")[0])
+    return agent.name in ("baseline", "reference") and file.parent == builtin("agents").resolve()
+
+
+def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[str, str]:
+    """What keeps each trial from running, by its name; ``sandbox`` is what is missing for all of them."""
+    needy = {agent.name for agent in plan.agents if agent.needs_model and not plan.settings.replay}
+    of_task = {task.name: sandbox or missing_for_task(task, plan.settings) for task in tasks.values()}
+    of_agent = {agent.name: missing_for_agent(agent, plan.settings.sandbox) for agent in plan.agents}
+    of_model = cache(lambda name: missing_key(plan.settings.of_model(name)))
+    found: dict[str, str] = {}
+    for trial in plan.trials:
+        reason = of_task[trial.task] or of_agent[trial.agent]
+        reason = reason or (_models(trial, plan.settings, of_model) if trial.agent in needy else "")
+        if reason:
+            found[trial.name] = reason
+    return found
+
+
+def missing_for_agent(agent: PlannedAgent, sandbox: str) -> str:
+    """The packages that the agent imports, or the program that it runs, where they are absent; '' when all is there.
+    What an image of docker holds is seen only when it runs."""
+    absent = _absent(f"the agent {agent.name}", agent.requirements, agent.mend)
+    return absent or (_program(agent) if sandbox in ("bubblewrap", "local") else "")
+
+
+def _program(agent: PlannedAgent) -> str:
+    """Where a sandbox shows this machine's own programs: those on its PATH."""
+    from pytest_mlab.sandboxes.opening import system_path
+
+    if not agent.program or shutil.which(agent.program, path=system_path()):
+        return ""
+    elsewhere = shutil.which(agent.program)
+    where = f", only as {elsewhere}, which the sandbox does not show" if elsewhere else ""
+    return str(
+        RequirementMissing(
+            f"the agent {agent.name} needs the program {agent.program}, and there is none{where}",
+            mend="install it below /usr, or --mlab-sandbox=docker with an image that has it",
+        )
+    )
+
+
+def missing_for_task(task: Task, settings: RunSettings) -> str:
+    """The first thing that the task needs and is absent; '' when all is there."""
+    return (
+        task.fault
+        or _variant(task, settings.data)
+        or ("" if settings.sandbox == "docker" else _packages(task) or _foreign_imports(task))
+        or _foreign_baseline(task, settings.data)
+        or _gpus(task)
+        or _rules(task, settings)
+    )
+
+
+def missing_key(model: ModelSettings) -> str:
+    """The environment variable that a model needs; '' when it is set."""
+    from pytest_mlab.models.names import missing_key as missing
+
+    own = model.api_key_env
+    variable = (own if not os.environ.get(own) else "") if own else missing(model.model)
+    if not variable:
+        return ""
+    first = variable.split(" ")[0]
+    return str(RequirementMissing(f"the model {model.name} needs {variable}", mend=f"export {first}=<your key>"))
+
+
+def _models(trial: TrialId, settings: RunSettings, missing: Callable[[str], str]) -> str:
+    names = (trial.model, settings.edit_model, settings.fast_model)
+    return next((reason for name in names if name and (reason := missing(name))), "")
+
+
+def _variant(task: Task, variant: str) -> str:
+    if variant in task.variants:
+        return ""
+    have = ", ".join(task.variants)
+    return str(
+        RequirementMissing(
+            f"the task {task.name} has no data variant {variant}, only {have}",
+            mend=f"--mlab-data={next(iter(task.variants))}",
+        )
+    )
+
+
+def _foreign_imports(task: Task) -> str:
+    """A task in MLAgentBench's format need not list what it imports: its files are read for that."""
+    from pytest_mlab.suites.foreign.imports import missing_imports
+    from pytest_mlab.suites.foreign.reader import origin_of
+
+    origin = origin_of(task)
+    absent = missing_imports(origin, task.starter_script) if origin else {}
+    if not absent:
+        return ""
+    named = ", ".join(f"{name} ({file})" for name, file in absent.items())
+    return str(
+        RequirementMissing(
+            f"the task {task.name} imports packages that are not installed: {named}",
+            mend=f"python -m pip install {' '.join(absent)}",
+        )
+    )
+
+
+def _foreign_baseline(task: Task, variant: str) -> str:
+    """A task in MLAgentBench's format brings no baseline: what has to be beaten must be known before a trial."""
+    from pytest_mlab.suites.foreign.reader import origin_of
+
+    origin = origin_of(task)
+    if origin is None or task.variants[variant].baseline is not None or task.threshold.absolute is not None:
+        return ""
+    return str(
+        RequirementMissing(
+            f"the task {task.name} has no baseline: add baseline = [<scores of the starter code>] or threshold = "
+            f"<score to beat> to {origin / 'mlab.toml'}",
+            mend=shlex.join(["mlab", "measure", task.name, "--suite", str(origin.parent), "--runs", "5"]),
+        )
+    )
+
+
+def _gpus(task: Task) -> str:
+    if not task.resources.gpus or (NVIDIA_DEVICE.exists() and os.environ.get("CUDA_VISIBLE_DEVICES", "all") != ""):
+        return ""
+    what = f"the task {task.name} needs {task.resources.gpus} GPU, and none is visible here"
+    return str(
+        RequirementMissing(what, mend="nvidia-smi (it must list a GPU), or leave the task out with -m 'not mlab_gpu'")
+    )
+
+
+def _packages(task: Task) -> str:
+    return _absent(f"the task {task.name}", task.requirements)
+
+
+def _absent(who: str, requirements: Iterable[str], mend: str = "") -> str:
+    from packaging.requirements import Requirement
+
+    absent: list[str] = []
+    for text in requirements:
+        wanted = Requirement(text)
+        if wanted.marker is not None and not wanted.marker.evaluate():
+            continue
+        try:
+            found = metadata.version(wanted.name)
+        except metadata.PackageNotFoundError:
+            absent.append(text)
+            continue
+        if not wanted.specifier.contains(found, prereleases=True):
+            absent.append(text)
+    if not absent:
+        return ""
+    quoted = " ".join(f"'{text}'" for text in absent)
+    mend = mend or f"python -m pip install {quoted}"
+    return str(RequirementMissing(f"{who} needs {', '.join(absent)}", mend=mend))
+
+
+def _rules(task: Task, settings: RunSettings) -> str:
+    """Rules of a data source that nobody has accepted yet, unless the data are there already."""
+    from pytest_mlab.data.prepare import refused_rules
+
+    return str(refused_rules(task, settings.data, Path(settings.cache_dir), settings.consent) or "")

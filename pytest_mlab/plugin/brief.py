@@ -1,0 +1,51 @@
+"""What a worker is told of a run: where the frozen plan is, and what its tasks' items need to look like.
+
+Travels as plain builtins in xdist's ``workerinput``; a worker never looks at suites, keys or sandboxes itself, so
+that all workers, late replacements included, collect the same items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_mlab.core.agent_api import Terminal
+
+
+@dataclass(frozen=True)
+class TaskBrief:
+    """One task: its markers, and ``backstop``, the seconds after which even its slowest trial must have ended."""
+
+    modality: str
+    slow: bool
+    gpus: int
+    backstop: float
+
+
+@dataclass(frozen=True)
+class Brief:
+    """``blocked`` says by trial name what is missing and the command that mends it; ``terminal`` is where a person
+    sits, in a run that asks one."""
+
+    run_dir: Path
+    tasks: Mapping[str, TaskBrief]
+    blocked: Mapping[str, str]
+    terminal: Terminal | None = None
+
+    def to_wire(self) -> dict[str, Any]:
+        """As plain builtins."""
+        return {
+            "run_dir": str(self.run_dir),
+            "tasks": {name: (t.modality, t.slow, t.gpus, t.backstop) for name, t in self.tasks.items()},
+            "blocked": dict(self.blocked),
+            "terminal": None if self.terminal is None else astuple(self.terminal),
+        }
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> Brief:
+        """The brief again."""
+        tasks = {name: TaskBrief(*values) for name, values in data["tasks"].items()}
+        terminal = data["terminal"] and Terminal(*data["terminal"])
+        return cls(Path(data["run_dir"]), tasks, data["blocked"], terminal)

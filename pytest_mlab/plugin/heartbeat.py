@@ -1,0 +1,143 @@
+"""A line every so often on what runs: trials of hours would otherwise look like a hung session.
+
+The controller's thread reads the run directory only, the ends of the traces, so that it works the same with and
+without xdist and can never hold a trial up.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from pytest_mlab.core.trial import Outcome, TrialId
+from pytest_mlab.errors import StoreError
+from pytest_mlab.lib.durations import format_duration
+from pytest_mlab.store.events import (
+    AgentEnded,
+    Evaluation,
+    ModelCall,
+    Note,
+    ProgramEnded,
+    StepDone,
+    TrialFinished,
+    TrialStarted,
+)
+from pytest_mlab.store.rundir import RunDir
+
+WIDTH = 80
+_SHOWN = 8
+
+
+@dataclass
+class Progress:
+    """How far the trials are; :meth:`lines` looks again. A result once seen is not read again."""
+
+    run: RunDir
+    trials: Iterable[TrialId]
+    clock: Callable[[], float] = time.time
+    _done: dict[TrialId, Outcome] = field(default_factory=dict)
+
+    def lines(self, elapsed: float) -> list[str]:
+        """One line for the run, then one for each running trial; each at most 80 characters."""
+        running, total = [], 0
+        for trial in self.trials:
+            total += 1
+            if trial not in self._done and (text := self._look(trial)):
+                running.append(f"  {trial.name}: {text}")
+        counts = Counter(outcome.value for outcome in self._done.values())
+        outcomes = ", ".join(f"{n} {name}" for name, n in counts.most_common())
+        head = f"mlab {format_duration(max(1, round(elapsed)))}: {len(self._done)}/{total} done"
+        head += f" ({outcomes})" if outcomes else ""
+        head += f", {len(running)} running"
+        more = [f"  and {len(running) - _SHOWN} more"] if len(running) > _SHOWN else []
+        return [_cut(line) for line in (head, *running[:_SHOWN], *more)]
+
+    def _look(self, trial: TrialId) -> str:
+        """What a trial is doing, '' when it has not begun or is done."""
+        folder = self.run.trial(trial)
+        try:
+            result = folder.result()
+            event = None if result is not None else folder.last_event()
+        except StoreError as error:
+            return f"unreadable ({error})"
+        if result is not None:
+            self._done[trial] = result.outcome
+            return ""
+        if event is None:
+            return ""
+        limit = self.run.plan.settings.budget.max_steps
+        ago = format_duration(max(1, round(self.clock() - event.t)))
+        if isinstance(event, TrialStarted):
+            return f"step 0/{limit}, started {ago} ago"
+        if isinstance(event, (StepDone, ModelCall)):
+            did = event.action if isinstance(event, StepDone) else f"asked {event.model}"
+            money = f", ${event.ledger.cost:.2f}" if event.ledger.model_calls else ""
+            return f"step {event.ledger.steps}/{limit}{money}, {did} {ago} ago"
+        if isinstance(event, AgentEnded):
+            return f"being evaluated after {event.ledger.steps} steps"
+        if isinstance(event, Evaluation):
+            return "evaluated" if event.score is None else f"evaluated, score {event.score:.6g}"
+        if isinstance(event, TrialFinished):
+            return f"ending as {event.outcome.value}"
+        if isinstance(event, ProgramEnded):
+            return f"program ended {ago} ago"
+        did = f"noted {event.kind}" if isinstance(event, Note) else f"went back to step {event.step}"
+        return f"at work, {did} {ago} ago"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
+
+
+class Heartbeat:
+    """Writes the lines of ``progress`` through ``write`` every ``interval`` seconds from a thread of its own."""
+
+    def __init__(self, progress: Progress, interval: float, write: Callable[[list[str]], None]) -> None:
+        self._progress = progress
+        self._interval = interval
+        self._write = write
+        self._begin = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="mlab-heartbeat", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first lines come after one interval."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for the thread."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._stop.wait(self._interval):
+            self._write(self._progress.lines(time.monotonic() - self._begin))
+
+
+def terminal_writer(reporter: Any, *, shared: bool) -> Callable[[list[str]], None]:
+    """A function that writes lines to the terminal; ``shared``: tests run in this process and capture its output."""
+    stream: IO[str] | None = None
+    if shared:
+        try:
+            # before a test redirects file descriptor 1
+            stream = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", errors="replace")
+        except (OSError, ValueError):
+            stream = None  # no real file: pytest in a test of its own
+
+    def write(lines: list[str]) -> None:
+        if stream is not None:
+            stream.write("\n" + "\n".join(lines) + "\n")
+            stream.flush()
+            return
+        reporter.ensure_newline()
+        for line in lines:
+            reporter.write_line(line)
+
+    return write

@@ -1,0 +1,100 @@
+"""The pytest plugin: every hook, each a few lines that hand over to the module that knows.
+
+Imported in every session of every project that has pytest-mlab installed, so nothing heavy is imported here, and
+nothing happens until a model, an agent or a run to resume is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_mlab.errors import ConfigError
+from pytest_mlab.planning.options import TABLE, add_flags, resolve
+from pytest_mlab.plugin import collect
+from pytest_mlab.plugin.collect import OPTIONS, RUN
+from pytest_mlab.plugin.fixture import mlab_trial  # noqa: F401 - pytest finds fixtures by their names
+
+if TYPE_CHECKING:
+    from pytest_mlab.planning.options import MlabOptions
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One flag and one ini setting for each row of the table."""
+    group = parser.getgroup("mlab", "machine-learning tasks as tests for agents (pytest-mlab)")
+    add_flags(group.addoption)
+    for option in TABLE:
+        parser.addini(option.dest, option.help.replace("%%", "%"), type=option.ini, default=None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options, once; make the markers known."""
+    try:
+        options = resolve(lambda dest: config.getoption(dest, None), config.getini)
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.stash[OPTIONS] = options
+    collect.register_markers(config)
+    if options.active:
+        from pytest_mlab.plugin.junitfile import want_junit
+
+        want_junit(config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Freeze the plan before anything is collected and before workers start."""
+    options: MlabOptions = session.config.stash[OPTIONS]
+    if options.active:
+        from pytest_mlab.plugin.start import start
+
+        start(session, options)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """What is going to run, in a line or two."""
+    run = config.stash.get(RUN, None)
+    return [] if run is None else collect.header(run)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Add the built-in suite's tests when no path was given."""
+    report = yield
+    collect.add_suite(collector, report, collector.config.stash.get(RUN, None))
+    return report
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One item for each trial of the plan."""
+    collect.generate(metafunc, metafunc.config.stash.get(RUN, None))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep what is meant; under xdist, end the list with the idle item."""
+    run = config.stash.get(RUN, None)
+    collect.select(config, items, run)
+    if run is not None:
+        from pytest_mlab.plugin.scheduler import append_idle
+
+        append_idle(session, items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """The idle item runs nothing and reports nothing."""
+    return True if isinstance(item, collect.IdleItem) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(
+    report: pytest.CollectReport | pytest.TestReport,
+) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+    """Trials below their target have a category of their own where they are no failures."""
+    return collect.status(report)

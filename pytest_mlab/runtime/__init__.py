@@ -1,1 +1,0 @@
-"""One trial: workspace, environment and actions, processes, evaluation."""

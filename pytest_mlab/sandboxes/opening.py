@@ -1,0 +1,100 @@
+"""What all backends say to their supervisor first, and prepare in the workspace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pytest_mlab.core.sandbox_api import Mount, SandboxSpec
+from pytest_mlab.errors import SandboxError
+
+SUPERVISOR = Path(__file__).resolve().parent / "inside" / "supervisor.py"
+SUPERVISOR_INSIDE = "/mlab/supervisor.py"
+WORKSPACE = "/workspace"
+"""Where isolated sandboxes show the workspace."""
+RELAY_INSIDE = "/mlab/relay.sock"
+"""Where they show the socket that the relay leads to."""
+
+
+def opening_request(
+    spec: SandboxSpec,
+    workspace: str,
+    env: Mapping[str, str],
+    *,
+    measured: Sequence[str],
+    unmeasured: Sequence[str] = (),
+    inherit_env: bool = False,
+    own_processes: bool = True,
+    relay: str | None = RELAY_INSIDE,
+) -> dict[str, Any]:
+    """The supervisor's first request. Paths are as seen inside.
+
+    ``measured`` are the folders whose disk use counts, without those in ``unmeasured``; ``inherit_env`` adds the
+    variables that the supervisor was started with; ``own_processes`` says that all it can see are the sandbox's;
+    ``relay`` is where the spec's relay, if it has one, is seen.
+    """
+    return {
+        "workspace": workspace,
+        "env": {**env, **spec.env},
+        "inherit_env": inherit_env,
+        "memory_mb": spec.resources.memory_mb,
+        "disk_mb": spec.resources.disk_mb,
+        "pids": spec.resources.pids,
+        "measured": list(measured),
+        "unmeasured": list(unmeasured),
+        "own_processes": own_processes,
+        "relay": relay if spec.relay is not None else None,
+    }
+
+
+def system_path() -> str:
+    """PATH where the harness's Python is the sandbox's: that one first, then the system's programs."""
+    return os.pathsep.join(dict.fromkeys([os.path.dirname(sys.executable), "/usr/local/bin", "/usr/bin", "/bin"]))
+
+
+def target_inside(mount: Mount) -> str:
+    """A mount's target as an absolute path inside an isolated sandbox."""
+    return str(PurePosixPath(WORKSPACE) / mount.target)
+
+
+def tmp_mb(spec: SandboxSpec) -> int:
+    """Size of /tmp, in MiB: it lives in memory, so a quarter of that, within the disk quota."""
+    return min(spec.resources.disk_mb, max(64, spec.resources.memory_mb // 4))
+
+
+def make_mount_points(spec: SandboxSpec) -> list[Path]:
+    """Create the targets of mounts below the workspace, as the caller; what was created, outermost first.
+
+    Raises SandboxError where the workspace's own symbolic links would lead out of it.
+    """
+    root = spec.workspace.resolve()
+    created: list[Path] = []
+    for mount in spec.mounts:
+        inside = PurePosixPath(target_inside(mount))
+        if not inside.is_relative_to(WORKSPACE):
+            continue
+        place = root / inside.relative_to(WORKSPACE)
+        if not place.resolve().is_relative_to(root):
+            raise SandboxError(f"the mount target {mount.target} leads out of the workspace, to {place.resolve()}")
+        missing = [path for path in reversed((place, *place.parents)) if not path.exists()]
+        for path in missing:
+            if path == place and not mount.source.is_dir():
+                path.touch()
+            else:
+                path.mkdir()
+        created += missing
+    return created
+
+
+def remove_mount_points(created: Sequence[Path]) -> None:
+    """Undo :func:`make_mount_points` where nothing was put in since."""
+    for path in reversed(created):
+        with contextlib.suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                path.rmdir()
+            elif path.stat().st_size == 0:
+                path.unlink()

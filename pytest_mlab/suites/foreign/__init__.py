@@ -1,0 +1,1 @@
+"""Tasks in MLAgentBench's own format, read as the same ``Task`` as any other."""

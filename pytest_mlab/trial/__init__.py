@@ -1,0 +1,1 @@
+"""Everything that happens in a trial: two processes, the actions, the workspace, the evaluation, the outcome."""

@@ -1,0 +1,193 @@
+"""What every action is made of: its spec, its arguments' check, its answer."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pytest_mlab.core.actions import Action, ActionSpec
+from pytest_mlab.core.agent_api import Person
+from pytest_mlab.core.model_api import Model
+from pytest_mlab.core.sandbox_api import Connection
+from pytest_mlab.core.task import Resources
+from pytest_mlab.errors import BadRequestError, ConfigError, ContextWindowError, MlabError
+from pytest_mlab.store.content import copy_content
+from pytest_mlab.store.trialdir import TrialDir
+from pytest_mlab.trial.account import Account
+from pytest_mlab.trial.workspace import Refused, Workspace
+
+SHOWN = 30_000
+"""Characters of an observation at most; what is longer is cut in the middle."""
+
+
+class ActionError(MlabError):
+    """An action could not be done; the message is what the agent reads."""
+
+
+class Answer(NamedTuple):
+    """What an action gives: the observation, and what the trace says besides."""
+
+    text: str
+    ok: bool = True
+    exit_status: int | None = None
+    output_file: str = ""
+    done: bool = False
+    output_bytes: int = 0
+    killed_for: str = ""
+
+
+@dataclass
+class Context:
+    """What actions work with.
+
+    ``limits`` are what the sandbox allows; ``step`` is the number of the step that is being done, which may run
+    something for ``timeout`` seconds (None: as long as the trial has time); ``backups`` names the versions that edits
+    replaced, by file, oldest first (None: there was no file). ``helper`` answers Request Help.
+    """
+
+    workspace: Workspace
+    connection: Connection
+    account: Account
+    trial: TrialDir
+    model: Model | None
+    limits: Resources
+    step: int = 0
+    timeout: float | None = None
+    backups: dict[str, list[str | None]] = field(default_factory=dict)
+    backup_count: int = 0
+    helper: Person | None = None
+
+    def keep(self, fd: int) -> str:
+        """Copy an open file to the trial's backups, under a number that only grows; its name there."""
+        self.backup_count += 1
+        name = f"{self.backup_count:04d}"
+        with open(self.trial.backups / name, "x+b") as file:
+            copy_content(fd, file.fileno())
+        return name
+
+
+Run = Callable[[Context, Mapping[str, Any]], "Answer | str"]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """An action: what agents are told about it, and the function that does it."""
+
+    spec: ActionSpec
+    run: Run
+
+
+def define(name: str, summary: str, run: Run, returns: str, **arguments: tuple[type, str]) -> Definition:
+    """An action with required arguments ``name=(str or int, description)``."""
+    schema = {
+        "type": "object",
+        "properties": {
+            argument: {"type": "integer" if kind is int else "string", "description": text}
+            for argument, (kind, text) in arguments.items()
+        },
+        "required": list(arguments),
+        "additionalProperties": False,
+    }
+    return Definition(ActionSpec(name, summary, schema, returns), run)
+
+
+def perform(definitions: Mapping[str, Definition], context: Context, action: Action) -> Answer:
+    """Do ``action``. The agent's mistakes, and failures that are the agent's to handle, come back as answers.
+
+    Raises ProviderError, BudgetExhausted and SandboxError.
+    """
+    definition = definitions.get(action.name)
+    if definition is None:
+        return Answer(unknown(action.name, list(definitions)), ok=False)
+    arguments = checked(definition.spec, action.args)
+    if isinstance(arguments, str):
+        return Answer(arguments, ok=False)
+    try:
+        answer = definition.run(context, arguments)
+    except (ActionError, Refused) as error:
+        return Answer(f"{action.name}: {error}", ok=False)
+    except ContextWindowError as error:
+        return Answer(f"{action.name}: the text is too long for the model ({error}); work on a part of it", ok=False)
+    except BadRequestError as error:
+        return Answer(f"{action.name}: the model refused the request ({error})", ok=False)
+    except OSError as error:
+        return Answer(f"{action.name}: {error.strerror or error}", ok=False)
+    return Answer(answer) if isinstance(answer, str) else answer
+
+
+def unknown(name: str, names: list[str]) -> str:
+    """What an agent reads that asked for an action which does not exist: all names, the nearest first."""
+    folded = {n.casefold(): n for n in names}
+    asked = str(name).casefold()
+    begun = [n for n in names if asked and n.casefold().startswith(asked)]
+    near = begun + [folded[n] for n in difflib.get_close_matches(asked, list(folded), n=3) if folded[n] not in begun]
+    ordered = near + [n for n in names if n not in near]
+    return f"There is no action {str(name)[:80]!r}. The actions are: {', '.join(ordered)}."
+
+
+def checked(spec: ActionSpec, args: Any) -> dict[str, Any] | str:
+    """The arguments, digits made numbers where a number is asked for; or what is wrong with them, with the usage."""
+    if not isinstance(args, Mapping):
+        return _wrong(spec, f"arguments are an object, not a {type(args).__name__}")
+    properties = spec.schema["properties"]
+    missing = [name for name in spec.schema["required"] if name not in args]
+    extra = [str(name)[:80] for name in args if name not in properties]
+    if missing or extra:
+        faults = [f"missing {', '.join(missing)}"] if missing else []
+        faults += [f"unknown {', '.join(extra)}"] if extra else []
+        return _wrong(spec, "; ".join(faults))
+    found: dict[str, Any] = {}
+    for name, value in args.items():
+        if properties[name]["type"] == "string":
+            if not isinstance(value, str):
+                return _wrong(spec, f"{name} is a {type(value).__name__}, expected text")
+            value = value.encode("utf-8", "replace").decode()  # lone surrogates fit in no file
+        elif isinstance(value, str) and value.strip().isdecimal():
+            value = int(value)
+        elif not isinstance(value, int) or isinstance(value, bool):
+            return _wrong(spec, f"{name} is {value!r:.80}, expected a whole number")
+        found[name] = value
+    return found
+
+
+def usage(spec: ActionSpec) -> str:
+    """How an action is asked for, on one line."""
+    shown = {name: f"<{about['description']}>" for name, about in spec.schema["properties"].items()}
+    return f"{spec.name} {json.dumps(shown, ensure_ascii=False)}"
+
+
+def _wrong(spec: ActionSpec, fault: str) -> str:
+    return f"{spec.name}: wrong arguments: {fault}. Usage: {usage(spec)}"
+
+
+def shortened(text: str, hint: str = "", limit: int = SHOWN) -> str:
+    """``text``, its middle left out when it is longer than ``limit`` characters; ``hint`` says where the whole is."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    left_out = len(text) - 2 * half
+    return f"{text[:half]}\n[... {left_out} characters left out{hint} ...]\n{text[-half:]}"
+
+
+def ask(context: Context, prompt: str, *, role: str, max_tokens: int | None = None) -> tuple[str, str]:
+    """The text that the edit or fast model gives, and why it ended. Raises ActionError without a model, ModelError."""
+    if context.model is None:
+        raise ActionError("this run has no model for it (--mlab-model names one); use the other actions")
+    try:
+        reply = context.model.complete(
+            prompt, role="edit" if role == "edit" else "fast", temperature=0.01, max_tokens=max_tokens
+        )
+    except ConfigError as error:
+        raise ActionError(str(error)) from None
+    return reply.text, reply.finish_reason
+
+
+def ask_over(context: Context, text: str, each: Callable[[str, int, int], str], block: int) -> list[str]:
+    """The fast model's answers over blocks of ``block`` characters; ``each(block, number, of)`` makes the prompt."""
+    parts = [text[start : start + block] for start in range(0, len(text), block)] or [""]
+    return [
+        ask(context, each(part, number, len(parts)), role="fast")[0].strip() for number, part in enumerate(parts, 1)
+    ]

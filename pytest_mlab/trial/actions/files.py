@@ -1,0 +1,147 @@
+"""Actions on files: List Files, Read File, Write File, Append File, Copy File, Inspect Script Lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_mlab.store.content import copy_content
+from pytest_mlab.trial.actions.base import SHOWN, ActionError, Context, Definition, define, shortened
+
+MAX_LISTED = 1000
+MAX_LINES = 100
+TEXT_LIMIT = 4 << 20
+"""Bytes of a file that are read as text at most."""
+
+
+def read_text(context: Context, name: str, limit: int = TEXT_LIMIT) -> str:
+    """A text file's content. Raises Refused, ActionError for a binary or too long file."""
+    data = context.workspace.read(name, limit + 1)
+    if b"\0" in data[:8192]:
+        raise ActionError(f"{name} is a binary file; run Python code to look into it")
+    if len(data) > limit:
+        raise ActionError(f"{name} has more than {limit} bytes; Inspect Script Lines or Python code reads a part of it")
+    return data.decode("utf-8", "replace")
+
+
+def list_files(context: Context, args: Mapping[str, Any]) -> str:
+    """Names in a folder."""
+    names = context.workspace.listdir(args["dir_path"] or ".")
+    shown = "\n".join(names[:MAX_LISTED]) or "(the folder is empty)"
+    more = len(names) - MAX_LISTED
+    return f"{shown}\n[... {more} more names ...]" if more > 0 else shown
+
+
+def read_file(context: Context, args: Mapping[str, Any]) -> str:
+    """A text file, its middle left out when it is long; only the two ends of a giant one are read."""
+    name = args["file_name"]
+    with context.workspace.opened(name) as fd:
+        size = os.fstat(fd).st_size
+        if size <= TEXT_LIMIT:
+            data = os.pread(fd, TEXT_LIMIT, 0)
+            binary, text = b"\0" in data[:8192], shortened(data.decode("utf-8", "replace"), _PARTS)
+        else:
+            head, tail = os.pread(fd, SHOWN // 2, 0), os.pread(fd, SHOWN // 2, size - SHOWN // 2)
+            binary = b"\0" in head[:8192]
+            cut = f"\n[... {size - SHOWN} bytes left out{_PARTS} ...]\n"
+            text = head.decode("utf-8", "replace") + cut + tail.decode("utf-8", "replace")
+    if binary:
+        raise ActionError(f"{name} is a binary file of {size} bytes; run Python code to look into it")
+    return text or "(the file is empty)"
+
+
+_PARTS = "; Inspect Script Lines shows parts"
+
+
+def write_file(context: Context, args: Mapping[str, Any]) -> str:
+    """Replace a file's content."""
+    context.workspace.write(args["file_name"], args["content"].encode())
+    return f"{args['file_name']} has been written ({len(args['content'])} characters)."
+
+
+def append_file(context: Context, args: Mapping[str, Any]) -> str:
+    """Add to a file."""
+    context.workspace.write(args["file_name"], args["content"].encode(), append=True)
+    return f"{len(args['content'])} characters have been added to {args['file_name']}."
+
+
+def copy_file(context: Context, args: Mapping[str, Any]) -> str:
+    """Copy a file; into a folder when the destination is one."""
+    source, destination = args["source"], args["destination"]
+    workspace = context.workspace
+    if destination and workspace.is_folder(destination):
+        destination = os.path.join(destination, os.path.basename(source.rstrip("/")))
+    if workspace.resolve(source).path == workspace.resolve(destination).path:
+        raise ActionError(f"{source} and {destination} are the same file")
+    with workspace.opened(source) as read, workspace.opened(destination, write=True) as write:
+        copy_content(read, write)
+    return f"{source} has been copied to {destination}."
+
+
+def inspect_lines(context: Context, args: Mapping[str, Any]) -> str:
+    """At most 100 numbered lines of a file, and how long it is."""
+    name, first, last = args["script_name"], args["start_line_number"], args["end_line_number"]
+    lines = read_text(context, name).splitlines()
+    if first < 1 or last < first:
+        raise ActionError(f"lines {first} to {last} are no range; lines count from 1 (the file has {len(lines)})")
+    if last - first + 1 > MAX_LINES:
+        raise ActionError(
+            f"lines {first} to {last} are {last - first + 1} lines; at most {MAX_LINES} are shown at once"
+        )
+    if first > len(lines):
+        raise ActionError(f"{name} has {len(lines)} lines, so there is none from {first} on")
+    last = min(last, len(lines))
+    shown = "\n".join(lines[first - 1 : last])
+    return shortened(f"Lines {first} to {last} of {name}, which has {len(lines)} lines:\n\n{shown}")
+
+
+DEFINITIONS: tuple[Definition, ...] = (
+    define(
+        "List Files",
+        "Shows the names in a folder; folders end in /.",
+        list_files,
+        "One name a line.",
+        dir_path=(str, "a folder of the workspace, such as . or data"),
+    ),
+    define(
+        "Read File",
+        "Shows the content of a text file.",
+        read_file,
+        "The content; the middle of a long one is left out.",
+        file_name=(str, "a file of the workspace"),
+    ),
+    define(
+        "Write File",
+        "Writes a file, replacing what it held.",
+        write_file,
+        "A confirmation.",
+        file_name=(str, "a file of the workspace"),
+        content=(str, "the whole new content"),
+    ),
+    define(
+        "Append File",
+        "Adds text to the end of a file.",
+        append_file,
+        "A confirmation.",
+        file_name=(str, "a file of the workspace"),
+        content=(str, "the text to add"),
+    ),
+    define(
+        "Copy File",
+        "Copies a file.",
+        copy_file,
+        "A confirmation.",
+        source=(str, "the file to copy"),
+        destination=(str, "the new file"),
+    ),
+    define(
+        "Inspect Script Lines",
+        f"Shows a part of a file, at most {MAX_LINES} lines, and how many lines it has.",
+        inspect_lines,
+        "The lines.",
+        script_name=(str, "a file of the workspace"),
+        start_line_number=(int, "the first line to show, from 1"),
+        end_line_number=(int, "the last line to show"),
+    ),
+)

@@ -1,0 +1,307 @@
+"""Phase 1 of a trial, in a process of its own: make the workspace, open the sandbox, let the agent work, freeze."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pytest_mlab.agentfiles.loader import digest_now, load_agent, shown_files
+from pytest_mlab.agentfiles.settings import make_agent
+from pytest_mlab.core.agent_api import Agent, Environment, Terminal
+from pytest_mlab.core.budget import Ledger
+from pytest_mlab.core.sandbox_api import Connection, Mount, Sandbox, SandboxSpec
+from pytest_mlab.core.trial import EndedBy, Outcome
+from pytest_mlab.errors import (
+    AgentLoadError,
+    BudgetExhausted,
+    ConfigError,
+    DataUnavailable,
+    MlabError,
+    ProgramFailed,
+    ProviderError,
+    ReplayError,
+    RequirementMissing,
+    SandboxError,
+    StoreError,
+    SuiteError,
+    TrialOver,
+)
+from pytest_mlab.lib import identity
+from pytest_mlab.store.events import AgentEnded, Note, TrialStarted
+from pytest_mlab.store.journal import Journal
+from pytest_mlab.store.snapshots import Snapshots
+from pytest_mlab.store.trialdir import TRACE
+from pytest_mlab.suites.scripts import scripted_actions
+from pytest_mlab.trial.account import Account
+from pytest_mlab.trial.clock import TrialClock
+from pytest_mlab.trial.endpoint import make_endpoint
+from pytest_mlab.trial.environment import TrialEnvironment
+from pytest_mlab.trial.job import Job
+from pytest_mlab.trial.model_stack import make_model
+from pytest_mlab.trial.outcome import AgentPart
+from pytest_mlab.trial.packages import check_packages
+from pytest_mlab.trial.person import TerminalPerson
+from pytest_mlab.trial.process.child_env import Redactor
+from pytest_mlab.trial.program import Programs
+from pytest_mlab.trial.provision import provision
+from pytest_mlab.trial.redacted import RedactedJournal
+from pytest_mlab.trial.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pytest_mlab.models.endpoint.server import Endpoint
+
+AGENT_FILES = "/mlab/agent"
+"""Where a sandbox shows the files of an agent's program."""
+
+_BEFORE = (
+    AgentLoadError,
+    ConfigError,
+    DataUnavailable,
+    ReplayError,
+    RequirementMissing,
+    SandboxError,
+    StoreError,
+    SuiteError,
+)
+"""What may go wrong before the agent begins, and is told as the trial's end; all else is a fault of the harness."""
+
+
+def run_agent_phase(payload: Mapping[str, Any]) -> None:
+    """Run the agent's part of the trial that ``payload`` names, down to its last event ``agent_ended``.
+
+    ``grace`` is how many seconds the agent may go on past its budget before the kernel ends the process; ``terminal``
+    is where a person can be asked, None when none can.
+    """
+    job = Job.from_payload(payload)
+    redact = Redactor(os.environ)
+    with RedactedJournal(job.dir.path / TRACE, redact) as journal:
+        try:
+            agent = load_planned_agent(job)
+            with contextlib.closing(_open_sandbox(job, agent)) as opened:
+                check_packages(job.task, opened.connection)
+                part = _Part(job, opened, journal, redact, payload.get("terminal"))
+                part.play(agent, payload["grace"])
+        except _BEFORE as error:
+            traceback.print_exc()
+            journal.write(_never_began(error))
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A fresh workspace and the sandbox that shows it."""
+
+    workspace: Workspace
+    sandbox: Sandbox
+    connection: Connection
+    gateway: Endpoint | None
+    places: Mapping[str, str]
+
+    def close(self) -> None:
+        """Kill everything inside; a second time does nothing."""
+        self.connection.close()
+        if self.gateway is not None:
+            self.gateway.close()
+
+
+def _open_sandbox(job: Job, agent: Agent) -> _Opened:
+    prepared, sandbox = job.prepared, job.sandbox()
+    workspace = provision(job.task, prepared.public, prepared.files, job.workspace, mounts=sandbox.mounts)
+    shown = {
+        word: Mount(path, f"{AGENT_FILES}/{number}/{path.name}")
+        for number, (word, path) in enumerate(shown_files(agent, job.rootdir).items())
+    }
+    gateway = make_endpoint(job, agent)
+    spec = SandboxSpec(
+        workspace.root,
+        job.label,
+        (*workspace.mounts, *shown.values()),
+        job.task.resources,
+        job.settings.network,
+        relay=gateway.path if gateway else None,
+    )
+    try:
+        connection = sandbox.open(spec)
+    except BaseException:
+        if gateway:
+            gateway.close()
+        raise
+    places = {word: connection.locate(mount.target) for word, mount in shown.items()}
+    return _Opened(workspace, sandbox, connection, gateway, places)
+
+
+class _Part:
+    """The agent's part of one trial, from its first event to its last."""
+
+    def __init__(
+        self, job: Job, opened: _Opened, journal: Journal, redact: Redactor, terminal: Mapping[str, str] | None
+    ) -> None:
+        self._opened = opened
+        self._journal = journal
+        self._snapshots = Snapshots(
+            job.run.store,
+            opened.workspace.root,
+            public=opened.workspace.public,
+            mounted=opened.workspace.mounted,
+            file_limit=job.settings.snapshot_file_mb << 20,
+            disk_budget=job.settings.run_disk_mb << 20,
+        )
+        journal.write(_started(job, opened, self._snapshots.begin().id))
+        clock = TrialClock()
+        self._account = Account(job.budget, clock=clock)
+        self._model = make_model(
+            job, self._account, journal, redact, inside=opened.connection.locate("."), pass_time=clock.move
+        )
+        person = None
+        if terminal is not None:
+            person = TerminalPerson(Terminal(**terminal), self._account.remaining_seconds)
+        self._env = TrialEnvironment(
+            task=job.task,
+            workspace=opened.workspace,
+            connection=opened.connection,
+            account=self._account,
+            journal=journal,
+            snapshots=self._snapshots,
+            trial_dir=job.dir,
+            model=self._model.model,
+            scripts=partial(scripted_actions, job.task),
+            on_runaway=self._run_away,
+            programs=Programs(opened.connection, self._account, job.dir, gateway=opened.gateway, places=opened.places),
+            person=person,
+            helper=person if job.settings.help == "human" else None,
+        )
+
+    def play(self, agent: Agent, grace: float) -> None:
+        """Let the agent work; then freeze the workspace and say how it ended."""
+        # The default action of SIGALRM ends the process, whatever the agent catches.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+        def set_alarm() -> None:
+            signal.setitimer(signal.ITIMER_REAL, self._account.hard_seconds + grace)
+
+        self._account.on_move = set_alarm
+        set_alarm()
+        error = _outcome_of(agent, self._env)
+        self._account.on_move = lambda: None
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        ledger = self._account.ledger
+        left_over = self._model.end()
+        if self._model.fault:
+            error = ReplayError(self._model.fault)  # also when the agent caught it
+        elif left_over:
+            self._journal.write(Note(t=time.time(), kind="replay", data={"text": left_over}))
+        part = part_of(error, submitted=self._env.submitted, exhausted=ledger.exhausted(self._account.budget))
+        self._opened.close()  # nothing inside is left that could still write
+        self._opened.workspace.freeze()
+        frozen = self._snapshots.take(final=True)
+        for text in frozen.notes:
+            self._journal.write(Note(t=time.time(), kind="snapshot", data={"text": text}))
+        self._journal.write(
+            AgentEnded(
+                t=time.time(),
+                ended_by=part.ended_by,
+                outcome=part.outcome,
+                reason=part.reason,
+                snapshot=frozen.id,
+                tampered=self._opened.workspace.tampered(),
+                ledger=ledger,
+            )
+        )
+
+    def _run_away(self) -> NoReturn:
+        """The agent goes on and on after its end: finish without it."""
+        self._end(None)
+        self._journal.close()
+        os._exit(0)
+
+
+def _outcome_of(agent: Agent, env: Environment) -> BaseException | None:
+    """What the agent raised, None when it returned."""
+    try:
+        agent.run(env)
+    except BaseException as error:  # noqa: BLE001 - whatever an agent raises is recorded as its end
+        if not isinstance(error, TrialOver):
+            traceback.print_exc()
+        return error
+    return None
+
+
+def _started(job: Job, opened: _Opened, starter: str) -> TrialStarted:
+    return TrialStarted(
+        t=time.time(),
+        trial=job.trial,
+        pid=os.getpid(),
+        sandbox=opened.sandbox.name,
+        budget=job.budget,
+        task_digest=job.task.digest,
+        data=job.settings.data,
+        data_digest=job.prepared.digest,
+        agent_digest=job.planned_agent.digest,
+        machine=str(identity.machine()["fingerprint"]),
+        starter=starter,
+    )
+
+
+def _never_began(error: MlabError) -> AgentEnded:
+    part = before_it_began(error)
+    return AgentEnded(t=time.time(), ended_by=part.ended_by, outcome=part.outcome, reason=part.reason, ledger=Ledger())
+
+
+def before_it_began(error: MlabError) -> AgentPart:
+    """The end of a trial whose agent never began."""
+    outcome = Outcome.AGENT_ERROR if isinstance(error, AgentLoadError) else Outcome.INFRA_ERROR
+    return AgentPart(EndedBy.ERROR, outcome, str(error))
+
+
+def load_planned_agent(job: Job) -> Agent:
+    """The agent, made with its settings. Raises ConfigError, AgentLoadError, StoreError when its files changed."""
+    planned = job.planned_agent
+    found = digest_now(planned, job.rootdir)
+    if found != planned.digest:
+        raise StoreError(
+            f"the agent {planned.name} has changed since the plan was made ({planned.ref}: digest {found[:12]}, "
+            f"planned {planned.digest[:12]}); undo the change or start a new run"
+        )
+    kind = load_agent(planned.ref, job.rootdir)
+    try:
+        return make_agent(kind, planned.settings)
+    except Exception as error:
+        raise AgentLoadError(f"{planned.ref}: its constructor raised {describe(error)}") from error
+
+
+def part_of(error: BaseException | None, *, submitted: bool, exhausted: str | None) -> AgentPart:
+    """How the agent's part ended when ``run`` returned (``error`` None) or raised.
+
+    ``submitted``: the final answer was given; ``exhausted`` names the limit of the budget that is used up.
+    """
+    if isinstance(error, BudgetExhausted):
+        return AgentPart(EndedBy(error.limit))
+    if error is None or isinstance(error, TrialOver):
+        if submitted:
+            return AgentPart(EndedBy.SUBMITTED)
+        return AgentPart(EndedBy(exhausted) if exhausted else EndedBy.RETURNED)
+    if isinstance(error, ProviderError):
+        tried = f", after {error.retries + 1} attempts" if error.retries else ""
+        return AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, f"{describe(error)}{tried}")
+    if isinstance(error, ProgramFailed):
+        return AgentPart(EndedBy.ERROR, reason=str(error))
+    if isinstance(error, (ReplayError, RequirementMissing, SandboxError, StoreError)):
+        return AgentPart(EndedBy.ERROR, Outcome.INFRA_ERROR, str(error))
+    return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, f"the agent raised {describe(error)}")
+
+
+def describe(error: BaseException) -> str:
+    """Type, message and the last line of code that is not the harness's own."""
+    message = " ".join(str(error).split())[:500]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f"{os.sep}pytest_mlab{os.sep}" not in f.filename]
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {message}{where}" if message else f"{type(error).__name__}{where}"

@@ -1,0 +1,158 @@
+"""Phase 2 of a trial, in a process that has never run the agent's code: freeze what is not frozen, evaluate, decide."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pytest_mlab.errors import DataUnavailable, SandboxError
+from pytest_mlab.store import manifest
+from pytest_mlab.store.content import open_regular
+from pytest_mlab.store.events import (
+    AgentEnded,
+    Evaluation,
+    Note,
+    StepDone,
+    TrialFinished,
+    WorkspaceRestored,
+    WorkspaceRestoring,
+)
+from pytest_mlab.store.journal import Journal
+from pytest_mlab.store.moments import moment
+from pytest_mlab.store.snapshots import Snapshots
+from pytest_mlab.store.trialdir import TRACE
+from pytest_mlab.trial.evaluate import Verdict, evaluate
+from pytest_mlab.trial.job import Job
+from pytest_mlab.trial.outcome import AgentPart, Context, Facts, agent_part, conclude, facts, last_ledger
+from pytest_mlab.trial.process.child_env import Redactor
+from pytest_mlab.trial.process.watch import Ending
+from pytest_mlab.trial.redacted import RedactedJournal
+from pytest_mlab.trial.restoring import bring_back
+from pytest_mlab.trial.workspace import Workspace
+
+
+def run_finish_phase(payload: Mapping[str, Any]) -> None:
+    """Finish the trial that ``payload`` names: ``ending`` is what the watcher saw of phase 1, ``last_words`` the last
+    line of its log, ``started_at`` when the worker began (Unix seconds). Ends with ``result.json``."""
+    job = Job.from_payload(payload)
+    redact = Redactor(os.environ)
+    ending = Ending(**payload["ending"])
+    job.sandbox().sweep(job.label)
+    with RedactedJournal(job.dir.path / TRACE, redact) as journal:
+        found = facts(job.dir.events())
+        part = agent_part(found, ending, payload["last_words"])
+        if found.ended is None:
+            ended = _freeze(job, journal, found, part, ending)
+            journal.write(ended)
+        else:
+            ended = found.ended
+        verdict = None
+        if part.outcome is None and not ended.tampered:
+            verdict = _evaluate(job)
+            journal.write(_evaluation(verdict, ended.snapshot))
+        context = _context(job, found, payload["started_at"])
+        result = conclude(context, part, ended.ledger, ended.snapshot, ended.tampered, verdict, found.crash)
+        result = replace(result, reason=redact(result.reason), notes=tuple(map(redact, found.notes)))
+        journal.write(TrialFinished(t=time.time(), outcome=result.outcome, reason=result.reason))
+    job.dir.write_result(result)
+
+
+def _freeze(job: Job, journal: Journal, found: Facts, part: AgentPart, ending: Ending) -> AgentEnded:
+    """The event that the killed process did not come to write. Nothing of it is left: the workspace is still."""
+    snapshot, tampered = "", list[str]()
+    if found.started is not None:
+        files = job.prepared.files
+        fresh = manifest.load(job.run.store, found.started.starter)
+        shown = [manifest.decode(path) for path, entry in fresh.items() if entry.startswith("mounted:")]
+        limit = job.settings.snapshot_file_mb << 20
+        snapshots = Snapshots(job.run.store, job.workspace, public=files, mounted=shown, file_limit=limit)
+        guard = Workspace(job.workspace, mounts=(), public=files, read_only=job.task.read_only)
+        keep = [*shown, *filter(guard.is_read_only, map(manifest.decode, fresh))]
+        if _finish_restoring(job, snapshots, keep):
+            said = {"text": "the process died while the workspace was being restored; that was done to its end"}
+            journal.write(Note(t=time.time(), kind="snapshot", data=said))
+        snapshot = snapshots.take(final=True).id
+        tampered = changed_read_only(fresh, manifest.load(job.run.store, snapshot), guard)
+    return AgentEnded(
+        t=time.time(),
+        ended_by=part.ended_by,
+        outcome=part.outcome,
+        reason=part.reason,
+        snapshot=snapshot,
+        tampered=tampered,
+        ledger=last_ledger(found, ending, job.budget),
+    )
+
+
+def _finish_restoring(job: Job, snapshots: Snapshots, keep: list[str]) -> bool:
+    """Do to its end what the process died in the middle of: going back to an earlier workspace. False: it did not."""
+    begun = None
+    for event in job.dir.events():
+        if isinstance(event, WorkspaceRestoring):
+            begun = event
+        elif isinstance(event, (WorkspaceRestored, StepDone)):
+            begun = None
+    if begun is None:
+        return False
+    public = {digest: job.prepared.public / path for path, digest in job.prepared.files.items()}
+
+    def open_public(digest: str) -> int | None:
+        return open_regular(public[digest]) if digest in public else None
+
+    was = moment(job.dir, job.run.store, begun.step).tree
+    bring_back(job.workspace, was, snapshots.tree(), store=job.run.store, keep=keep, open_public=open_public)
+    return True
+
+
+def changed_read_only(fresh: Mapping[str, str], now: Mapping[str, str], guard: Workspace) -> list[str]:
+    """Read-only files of the tree ``fresh`` that are gone or have another content in the tree ``now``."""
+
+    def content(entry: str | None) -> str:
+        return "" if entry is None else manifest.digest_of(entry) or entry
+
+    changed = [path for path, entry in fresh.items() if content(entry) != content(now.get(path))]
+    return sorted(path for path in map(manifest.decode, changed) if guard.is_read_only(path))
+
+
+def _evaluate(job: Job) -> Verdict:
+    try:
+        answers = job.prepared.answers
+        sandbox = job.sandbox()
+    except (DataUnavailable, SandboxError) as error:
+        return Verdict("infra_error", reason=str(error))
+    return evaluate(
+        job.task,
+        sandbox,
+        submission=job.workspace,
+        answers=answers,
+        label=f"{job.label}-evaluation",
+        scratch=job.scratch,
+    )
+
+
+def _evaluation(verdict: Verdict, snapshot: str) -> Evaluation:
+    return Evaluation(
+        t=time.time(),
+        snapshot=snapshot,
+        verdict=verdict.word,
+        score=verdict.score,
+        reason=verdict.reason,
+        details=verdict.details,
+        seconds=verdict.seconds,
+    )
+
+
+def _context(job: Job, found: Facts, started_at: float) -> Context:
+    return Context(
+        id=job.trial,
+        task=job.task,
+        data=job.settings.data,
+        data_digest=found.started.data_digest if found.started else "",
+        sandbox=job.settings.sandbox,
+        threshold=job.settings.threshold,
+        started_at=found.started.t if found.started else started_at,
+        finished_at=time.time(),
+    )

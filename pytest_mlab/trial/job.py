@@ -1,0 +1,128 @@
+"""What a phase of a trial works on: everything follows from the run directory and the trial's name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pytest_mlab.core.budget import Budget
+from pytest_mlab.core.plan import PlannedAgent, PlannedTask, RunSettings
+from pytest_mlab.core.sandbox_api import Sandbox
+from pytest_mlab.core.task import Task
+from pytest_mlab.core.trial import TrialId
+from pytest_mlab.data.prepare import Prepared, is_prepared
+from pytest_mlab.errors import DataUnavailable, StoreError
+from pytest_mlab.sandboxes import make
+from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.store.trialdir import TrialDir
+from pytest_mlab.suites.loader import load_task
+
+
+@dataclass(frozen=True)
+class Job:
+    """One trial of a run. Cheap to make; what it names is read when it is asked for."""
+
+    run: RunDir
+    trial: TrialId
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> Job:
+        """The job that :attr:`payload` describes. Raises StoreError."""
+        return cls(RunDir.open(Path(payload["run_dir"])), TrialId(**payload["trial"]))
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The job as JSON values."""
+        return {"run_dir": str(self.run.path), "trial": dataclasses.asdict(self.trial)}
+
+    @property
+    def settings(self) -> RunSettings:
+        """What the run was asked for."""
+        return self.run.plan.settings
+
+    @property
+    def dir(self) -> TrialDir:
+        """The trial's folder."""
+        return self.run.trial(self.trial)
+
+    @property
+    def planned_task(self) -> PlannedTask:
+        """The task as it was planned. Raises StoreError when the plan has no such task."""
+        for planned in self.run.plan.tasks:
+            if planned.name == self.trial.task:
+                return planned
+        raise StoreError(f"{self.run.path}: the plan has no task {self.trial.task!r} for {self.trial.name}")
+
+    @property
+    def planned_agent(self) -> PlannedAgent:
+        """The agent as it was planned. Raises StoreError when the plan has no such agent."""
+        for planned in self.run.plan.agents:
+            if planned.name == self.trial.agent:
+                return planned
+        raise StoreError(f"{self.run.path}: the plan has no agent {self.trial.agent!r} for {self.trial.name}")
+
+    @cached_property
+    def task(self) -> Task:
+        """The task as it is now. Raises SuiteError."""
+        return load_task(Path(self.planned_task.folder), self.planned_task.suite)
+
+    @property
+    def budget(self) -> Budget:
+        """The run's limits, or the task's own where those are stricter."""
+        return self.settings.budget.with_override(self.task.budget)
+
+    @property
+    def rootdir(self) -> Path:
+        """Where the run was started: references to agents are seen from there. Raises StoreError."""
+        return Path(self.run.identity.get("rootdir") or self.run.path)
+
+    @property
+    def cache(self) -> Path:
+        """Where prepared data and workspaces are."""
+        return Path(self.settings.cache_dir)
+
+    @property
+    def prepared(self) -> Prepared:
+        """The task's data. Raises DataUnavailable when nobody has prepared them."""
+        found = is_prepared(self.task, self.settings.data, self.cache)
+        if found is None:
+            name, variant = self.task.name, self.settings.data
+            raise DataUnavailable(
+                f"the data of {name} ({variant}) are gone from {self.cache}",
+                mend=f"mlab prepare {name} --data {variant}",
+            )
+        return found
+
+    @property
+    def scratch(self) -> Path:
+        """The run's folder for what lives no longer than a trial."""
+        return scratch_of(self.run)
+
+    @property
+    def workspace(self) -> Path:
+        """The folder that the agent works in."""
+        return self.scratch / self.trial.name
+
+    @property
+    def socket(self) -> Path:
+        """Where the endpoint of a trial listens whose agent is a program."""
+        return self.scratch / f"{self.trial.name}.socket"
+
+    @property
+    def label(self) -> str:
+        """What the trial's sandboxes are called, unique on the machine."""
+        return f"mlab-{self.run.plan.run_id}-{self.trial.name}"
+
+    def sandbox(self) -> Sandbox:
+        """The run's sandbox backend. Neither answers nor results can be seen in what it shows."""
+        hidden = (self.run.path, self.cache, Path(self.planned_task.folder).parent)
+        return make(self.settings.sandbox, docker_image=self.settings.docker_image, hidden=hidden)
+
+
+def scratch_of(run: RunDir) -> Path:
+    """A run's folder for workspaces and other short-lived files; the sandbox backends can show what is in it."""
+    return Path(run.plan.settings.cache_dir) / "workspaces" / run.plan.run_id

@@ -1,0 +1,207 @@
+"""From what the trace and the watcher say to a trial's one outcome. Decides; reads and writes nothing."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from textwrap import shorten
+
+from pytest_mlab.core.aggregate import CONTROL_AGENT
+from pytest_mlab.core.budget import Budget, Ledger
+from pytest_mlab.core.crashes import LONGEST, crash_line
+from pytest_mlab.core.scoring import judge, needed_score
+from pytest_mlab.core.task import Task
+from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
+from pytest_mlab.errors import EvaluatorError, ScoringError
+from pytest_mlab.store.events import AgentEnded, Event, ModelCall, Note, StepDone, TrialStarted
+from pytest_mlab.trial.evaluate import Verdict
+from pytest_mlab.trial.process.forkserver import STATUS_RAISED
+from pytest_mlab.trial.process.watch import Ending
+
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_NAMED_FILES = 5
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a trace tells about the agent's part: its first and last event of it, the last known ledger, and how the
+    script that was executed last failed ('' when it did not); ``notes`` are what a replay had to say."""
+
+    started: TrialStarted | None = None
+    ended: AgentEnded | None = None
+    ledger: Ledger = Ledger()
+    crash: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def facts(events: Iterable[Event]) -> Facts:
+    """The facts of a trace, read once from its beginning."""
+    found = Facts()
+    for event in events:
+        if isinstance(event, TrialStarted):
+            found = Facts(event)
+        elif isinstance(event, AgentEnded):
+            found = replace(found, ended=event, ledger=event.ledger)
+        elif isinstance(event, Note) and event.kind == "replay":
+            found = replace(found, notes=(*found.notes, str(event.data.get("text", ""))))
+        elif isinstance(event, (ModelCall, StepDone)):
+            found = replace(found, ledger=event.ledger)
+        if isinstance(event, StepDone) and event.action == "Execute Script":
+            found = replace(
+                found, crash="" if event.ok else _crash(str(event.args.get("script_name")), event.observation)
+            )
+    return found
+
+
+def _crash(script: str, said: str) -> str:
+    """How an executed script failed; without a traceback, the environment's own sentence."""
+    head, _, output = said.partition("\n")
+    where = crash_line(output)
+    return f"{script} failed at {where}" if where else shorten(head.removesuffix(" Its output:"), LONGEST)
+
+
+@dataclass(frozen=True)
+class AgentPart:
+    """How the agent's part ended; ``outcome`` is None when its workspace is to be evaluated."""
+
+    ended_by: EndedBy
+    outcome: Outcome | None = None
+    reason: str = ""
+
+
+def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> AgentPart:
+    """How the agent's part ended, by its own last event or, without one, by what the watcher saw.
+
+    ``last_words`` is the last line that the process wrote.
+    """
+    if found.ended is not None:
+        return AgentPart(found.ended.ended_by, found.ended.outcome, found.ended.reason)
+    said = f" ({last_words})" if last_words else ""
+    if ending is None:
+        return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, "the trial was interrupted together with its worker")
+    if _out_of_time(ending) and found.started is not None:
+        return AgentPart(EndedBy.SECONDS, None, "the agent did not stop when its time was over and was killed")
+    if found.started is None:
+        return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, f"the trial's process {ending} before it began{said}")
+    if ending.how == "exited" and ending.status != STATUS_RAISED:
+        what = f"the agent ended its own process with status {ending.status}; an agent returns from run(){said}"
+        return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, what)
+    if ending.how == "signalled" and ending.status not in _FROM_OUTSIDE:
+        return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, f"the agent's process {ending}{said}")
+    if ending.how == "signalled":
+        said += "; something outside killed it, perhaps for want of memory"
+    return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, f"the trial's process {ending}{said}")
+
+
+def last_ledger(found: Facts, ending: Ending | None, budget: Budget) -> Ledger:
+    """What the agent has used, as the trace knows it; its time as the watcher does when it was killed for that."""
+    if found.ended is None and ending is not None and _out_of_time(ending):
+        return found.ledger.at(max(found.ledger.seconds, min(ending.seconds, budget.max_seconds)))
+    return found.ledger
+
+
+def _out_of_time(ending: Ending) -> bool:
+    """Killed by the alarm that its process sets, or by the watcher behind that."""
+    return ending.how == "deadline" or (ending.how == "signalled" and ending.status == signal.SIGALRM)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a result says beside its outcome. ``threshold`` overrides the task's own; times are Unix seconds."""
+
+    id: TrialId
+    task: Task
+    data: str
+    data_digest: str
+    sandbox: str
+    threshold: float | None
+    started_at: float
+    finished_at: float
+
+
+def tampering(paths: Sequence[str]) -> str:
+    """Why a submission is refused when read-only files were changed; '' when none was."""
+    if not paths:
+        return ""
+    named = ", ".join(paths[:_NAMED_FILES]) + (
+        f" and {len(paths) - _NAMED_FILES} more" if len(paths) > _NAMED_FILES else ""
+    )
+    return f"read-only files were changed: {named}"
+
+
+def conclude(
+    context: Context,
+    part: AgentPart,
+    ledger: Ledger,
+    snapshot: str,
+    tampered: Sequence[str] = (),
+    verdict: Verdict | None = None,
+    crash: str = "",
+) -> TrialResult:
+    """The trial's result. ``verdict`` is needed unless the agent's part or tampering decided the outcome; ``crash`` is
+    how the last script failed."""
+    result = _blank(context, part, ledger, snapshot)
+    if part.outcome is not None:
+        return replace(result, outcome=part.outcome, reason=part.reason)
+    if tampered:
+        return replace(result, outcome=Outcome.INVALID_SUBMISSION, reason=tampering(tampered))
+    if verdict is None:
+        raise ValueError(f"{context.id.name}: neither the agent's end nor an evaluation decides the outcome")
+    result = replace(result, evaluation_seconds=verdict.seconds)
+    if verdict.word == "no_submission" and part.ended_by is EndedBy.ERROR:
+        return replace(result, outcome=Outcome.AGENT_ERROR, reason=part.reason)
+    if verdict.word != "scored":
+        outcome, reason = _unscored(verdict, crash, control=context.id.agent == CONTROL_AGENT)
+        return replace(result, outcome=outcome, reason=reason)
+    try:
+        judged = judge(context.task, context.data, verdict.score, context.threshold)
+    except (EvaluatorError, ScoringError) as error:
+        return replace(result, outcome=Outcome.TASK_ERROR, reason=str(error))
+    return replace(
+        result,
+        outcome=judged.outcome,
+        reason=judged.reason,
+        score=judged.score,
+        baseline=judged.baseline,
+        needed=judged.needed,
+        improvement=judged.improvement,
+        within_noise=judged.within_noise,
+    )
+
+
+def _unscored(verdict: Verdict, crash: str, *, control: bool) -> tuple[Outcome, str]:
+    """Outcome and reason of a submission without a score. The control agent changes nothing: where what it runs fails,
+    the task does not work here."""
+    outcome = Outcome(verdict.word)
+    if not crash or outcome not in (Outcome.NO_SUBMISSION, Outcome.INVALID_SUBMISSION):
+        return outcome, verdict.reason
+    if control:
+        return Outcome.TASK_ERROR, f"the task's own code does not run here: {crash}; so {verdict.reason}"
+    return outcome, f"{verdict.reason}; the last script, {crash}"
+
+
+def _blank(context: Context, part: AgentPart, ledger: Ledger, snapshot: str) -> TrialResult:
+    """A result without an outcome of its own: what had to be beaten is said in any case, where it is known."""
+    variant = context.task.variants.get(context.data)
+    baseline = variant.baseline if variant else None
+    try:
+        needed = needed_score(context.task, context.data, context.threshold)
+    except ScoringError:
+        needed = None
+    return TrialResult(
+        id=context.id,
+        outcome=Outcome.NOT_RUN,
+        reason="",
+        baseline=baseline.mean if baseline else None,
+        needed=needed,
+        ended_by=part.ended_by,
+        ledger=ledger,
+        started_at=context.started_at,
+        finished_at=context.finished_at,
+        sandbox=context.sandbox,
+        data=context.data,
+        data_digest=context.data_digest,
+        task_digest=context.task.digest,
+        snapshot=snapshot,
+    )

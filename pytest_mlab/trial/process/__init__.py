@@ -1,0 +1,1 @@
+"""Processes of a trial: the fork server that starts them and the watch that ends them."""

@@ -1,0 +1,262 @@
+"""A warm server that forks one process a phase of a trial, watches it die and leaves nothing of it behind.
+
+A program of its own, started by :mod:`pytest_mlab.trial.process.watch` as ``python -I forkserver.py FD``; ``FD`` is a
+socket inherited from the worker. Both sides write one JSON object a line:
+
+    worker → server   {"op": "hello", "sys_path": […], "preload": ["module", …]}
+                      {"op": "run", "id": 1, "target": "module:function", "payload": {…}, "log": "/path"}
+                      {"op": "kill", "id": 1}
+    server → worker   {"event": "ready", "pid": …, "threads": […], "failed": {"module": "error"}}
+                      {"event": "started", "id": 1, "pid": …}
+                      {"event": "ended", "id": 1, "status": …, "leftovers": …, "stuck": …}
+
+``status`` is the exit status, or minus the signal's number. One process runs at a time: whatever else descends from
+the server when it has ended is a leftover and is killed (the server is a child subreaper, so that daemons come back
+to it). When the worker is gone the server kills all and exits; when the server is gone, the kernel kills the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import traceback
+import warnings
+from types import TracebackType
+from typing import Any, NoReturn
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+STATUS_RAISED = 70
+"""Exit status of a process whose function raised."""
+
+_PARENT_CHECK_SECONDS = 1.0
+
+
+def _prctl(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
+
+
+class _Lines:
+    """JSON objects, one a line, over a socket."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self._buffer = b""
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.channel.sendall(json.dumps(message).encode() + b"\n")
+
+    def receive(self) -> list[dict[str, Any]] | None:
+        """What has come (waits for the first bytes); None at the end of the stream."""
+        data = self.channel.recv(1 << 16)
+        if not data:
+            return None
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+class _ExitWith:
+    """Ends the process by ``os._exit`` when the block is over: nothing of the server's own exit handlers runs in a
+    child, whatever the block raised."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        status = STATUS_RAISED
+        try:
+            if error is None:
+                status = 0
+            elif isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
+                status = error.code or 0
+            else:
+                traceback.print_exception(kind, error, error.__traceback__)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(status & 0xFF)
+
+
+def _redirect(log: str) -> None:
+    """Output goes to ``log``; stdin is the server's own: /dev/null."""
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    os.close(out)
+    faulthandler.enable()
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python 3.12 and later warn when a process forks that has more than one thread. The server itself has one;
+        # the names of those that a preloaded package left are in the "ready" message. They do not exist in the child,
+        # which uses nothing but modules that were imported completely before the fork.
+        warnings.filterwarnings(
+            "ignore", message=".*use of fork\\(\\) may lead to deadlocks", category=DeprecationWarning
+        )
+        return os.fork()
+
+
+class Server:
+    """Answers one worker until it is gone."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._lines = _Lines(channel)
+        self._wake, self._waker = socket.socketpair()
+        self._stopping = False
+        self._current: tuple[int, int] | None = None  # (request id, process id)
+
+    def serve(self) -> None:
+        """Serve until the worker is gone or SIGTERM comes; then kill all."""
+        from pytest_mlab.lib import processes
+
+        self._kill_children = processes.kill_children
+        self._catch_signals()
+        parent = os.getppid()
+        try:
+            while not self._stopping and os.getppid() == parent:
+                ready, _, _ = select.select([self._lines.channel, self._wake], [], [], _PARENT_CHECK_SECONDS)
+                if self._wake in ready:
+                    self._wake.recv(1 << 10)
+                    self._reap()
+                if self._lines.channel in ready:
+                    self._handle()
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the worker is gone
+        finally:
+            self._kill_children()
+
+    def _catch_signals(self) -> None:
+        for end in (self._wake, self._waker):
+            end.setblocking(False)
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def _stop(self, *_: object) -> None:
+        self._stopping = True
+
+    def _handle(self) -> None:
+        messages = self._lines.receive()
+        if messages is None:
+            self._stopping = True
+            return
+        for message in messages:
+            if message["op"] == "run":
+                self._run(message)
+            elif self._current is not None and self._current[0] == message["id"]:
+                self._kill(self._current[1])
+
+    def _run(self, request: dict[str, Any]) -> None:
+        server = os.getpid()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = _fork()
+        if pid == 0:
+            self._child(request, server)
+        self._current = (request["id"], pid)
+        self._lines.send({"event": "started", "id": request["id"], "pid": pid})
+
+    def _child(self, request: dict[str, Any], server: int) -> NoReturn:
+        with _ExitWith():
+            os.setsid()
+            _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != server:
+                raise SystemExit(STATUS_RAISED)
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for end in (self._lines.channel, self._wake, self._waker):
+                end.close()
+            _redirect(request["log"])
+            module, _, function = request["target"].partition(":")
+            getattr(importlib.import_module(module), function)(request["payload"])
+        raise AssertionError("unreachable")
+
+    def _kill(self, pid: int) -> None:
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            os.kill(pid, signal.SIGKILL)  # it has not made its own group yet
+
+    def _reap(self) -> None:
+        """Take in what has died; when it was the trial's process, kill what is left of it and say so."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if self._current is not None and pid == self._current[1]:
+                request, self._current = self._current[0], None
+                leftovers, stuck = self._kill_children()
+                self._lines.send(
+                    {
+                        "event": "ended",
+                        "id": request,
+                        "status": os.waitstatus_to_exitcode(status),
+                        "leftovers": leftovers,
+                        "stuck": stuck,
+                    }
+                )
+                return
+
+
+def _preload(modules: list[str]) -> dict[str, str]:
+    """Import each; what could not be found, by name, with the reason (the process that needs it will raise the same).
+    A module that raises anything else ends the server, and its traceback is the worker's error."""
+    failed = {}
+    for name in modules:
+        if error := _import_error(name):
+            failed[name] = error
+    return failed
+
+
+def _import_error(name: str) -> str:
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _threads() -> list[str]:
+    """Names of all threads but the main one; threads that Python does not know are counted as ``native``."""
+    known = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
+    return known + ["native"] * (len(os.listdir("/proc/self/task")) - 1 - len(known))
+
+
+def main() -> None:
+    """Serve the worker at the other end of the socket whose number is the first argument."""
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    channel.set_inheritable(False)
+    lines = _Lines(channel)
+    hello: list[dict[str, Any]] | None = []
+    while hello == []:
+        hello = lines.receive()
+    if hello is None:
+        return
+    sys.path[:] = hello[0]["sys_path"]
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    failed = _preload(hello[0]["preload"])
+    gc.collect()
+    gc.freeze()  # pages of what is loaded stay shared with the children
+    lines.send({"event": "ready", "pid": os.getpid(), "threads": _threads(), "failed": failed})
+    Server(channel).serve()
+
+
+if __name__ == "__main__":
+    main()

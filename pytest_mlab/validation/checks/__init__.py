@@ -1,0 +1,1 @@
+"""The checks of ``mlab validate``: one module, one property that a sound task has."""

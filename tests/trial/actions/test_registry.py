@@ -1,0 +1,108 @@
+"""All actions: their schemas, and what wrong names and arguments get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_mlab.trial.actions import DEFINITIONS, SPECS
+from pytest_mlab.trial.actions.base import checked, shortened, unknown
+from tests.trial.conftest import MakeTrial
+
+ARGUMENTS = {
+    "List Files": ["dir_path"],
+    "Read File": ["file_name"],
+    "Write File": ["file_name", "content"],
+    "Append File": ["file_name", "content"],
+    "Copy File": ["source", "destination"],
+    "Undo Edit Script": ["script_name"],
+    "Execute Script": ["script_name"],
+    "Python REPL": ["command"],
+    "Request Help": ["request"],
+    "Final Answer": ["final_answer"],
+    "Understand File": ["file_name", "things_to_look_for"],
+    "Inspect Script Lines": ["script_name", "start_line_number", "end_line_number"],
+    "Edit Script (AI)": ["script_name", "edit_instruction", "save_name"],
+    "Edit Script Segment (AI)": [
+        "script_name",
+        "start_line_number",
+        "end_line_number",
+        "edit_instruction",
+        "save_name",
+    ],
+    "Append Summary to Research Log": ["content"],
+    "Retrieval from Research Log": ["current_plan"],
+    "Reflection": ["things_to_reflect_on"],
+}
+
+
+def test_there_are_the_benchmarks_actions_with_its_arguments() -> None:
+    assert {name: list(spec.schema["properties"]) for name, spec in SPECS.items()} == ARGUMENTS
+    assert list(SPECS) == list(DEFINITIONS)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_every_schema_is_closed_and_described(name: str) -> None:
+    spec = SPECS[name]
+    assert spec.schema["type"] == "object"
+    assert spec.schema["additionalProperties"] is False
+    assert spec.schema["required"] == ARGUMENTS[name]
+    assert all(p["type"] in ("string", "integer") and p["description"] for p in spec.schema["properties"].values())
+    assert spec.name == name
+    assert spec.summary.endswith(".")
+    assert spec.returns
+
+
+@pytest.mark.parametrize(
+    ("args", "fault"),
+    [
+        ({}, "missing file_name, content"),
+        ({"file_name": "a"}, "missing content"),
+        ({"file_name": "a", "content": "b", "mode": "w"}, "unknown mode"),
+        ({"file_name": "a", "text": "b"}, "missing content; unknown text"),
+        ({"file_name": "a", "content": ["b"]}, "content is a list, expected text"),
+        ({"file_name": "a", "content": None}, "content is a NoneType, expected text"),
+    ],
+)
+def test_wrong_arguments_get_the_usage(make_trial: MakeTrial, args: dict[str, Any], fault: str) -> None:
+    seen = make_trial().do("Write File", **args)
+    assert not seen.ok
+    assert seen.text == (
+        f"Write File: wrong arguments: {fault}. Usage: Write File "
+        '{"file_name": "<a file of the workspace>", "content": "<the whole new content>"}'
+    )
+
+
+@pytest.mark.parametrize(("given", "taken"), [(3, 3), ("3", 3), (" 12 ", 12)])
+def test_whole_numbers_may_be_digits(given: object, taken: int) -> None:
+    args = {"script_name": "a", "start_line_number": given, "end_line_number": 5}
+    assert checked(SPECS["Inspect Script Lines"], args) == {**args, "start_line_number": taken}
+
+
+@pytest.mark.parametrize("given", [1.5, "x", None, True, "-1", [1]])
+def test_other_numbers_are_refused(given: object) -> None:
+    args = {"script_name": "a", "start_line_number": given, "end_line_number": 5}
+    found = checked(SPECS["Inspect Script Lines"], args)
+    assert isinstance(found, str)
+    assert "start_line_number" in found
+    assert "expected a whole number" in found
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"), [("List files", "List Files"), ("ReadFile", "Read File"), ("Edit Script", "Edit Script (AI)")]
+)
+def test_an_unknown_action_gets_all_names_nearest_first(make_trial: MakeTrial, asked: str, first: str) -> None:
+    seen = make_trial().do(asked)
+    assert not seen.ok
+    assert seen.text.startswith(f"There is no action {asked!r}. The actions are: {first}, ")
+    assert all(name in seen.text for name in ARGUMENTS)
+
+
+def test_a_very_long_unknown_name_is_cut() -> None:
+    assert len(unknown("x" * 10_000, ["A"])) < 200
+
+
+def test_texts_are_cut_in_the_middle() -> None:
+    assert shortened("abcdef", limit=6) == "abcdef"
+    assert shortened("abcdefg", "; see x", limit=4) == "ab\n[... 3 characters left out; see x ...]\nfg"
