@@ -28,4 +28,6 @@ class BuiltinHook(BuildHookInterface):
         for folder in FOLDERS:
             for path in sorted((root / folder).rglob("*")):
                 if path.is_file() and "__pycache__" not in path.parts:
-                    build_data["force_include"][os.fspath(path)] = f"pytest_mlab/_builtin/{path.relative_to(root)}"
+                    build_data["force_include"][os.fspath(path)] = (
+                        f"pytest_mlab/_builtin/{path.relative_to(root)}"
+                    )

@@ -1,8 +1,8 @@
-"""The simplest agent that uses a model: it names one action a reply and sees all that came of the earlier ones.
+"""The simplest agent that uses a model: it names one action a reply and sees all that came of the
+earlier ones.
 
-The history stays in the prompt word for word (long observations cut in the middle); when it nears what the model can
-read, the oldest steps are left out.
-"""
+The history stays in the prompt word for word (long observations cut in the middle); when it nears
+what the model can read, the oldest steps are left out."""
 
 from __future__ import annotations
 
@@ -23,15 +23,22 @@ from .research_parsing import ACTION, INPUT, STOP
 class ActSettings(MeasuredSettings, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
-    temperature: float | None = Field(default=0.5, ge=0, description="of the model; null: the provider's default")
-    re_asks: int = Field(default=5, ge=0, description="how often an answer that cannot be used is asked for again")
+    temperature: float | None = Field(
+        default=0.5, ge=0, description="of the model; null: the provider's default"
+    )
+    re_asks: int = Field(
+        default=5, ge=0, description="how often an answer that cannot be used is asked for again"
+    )
     observation_chars: int = Field(
-        default=8_000, ge=100, description="characters of an observation above which its middle is left out"
+        default=8_000,
+        ge=100,
+        description="characters of an observation above which its middle is left out",
     )
 
 
 class ActAgent:
-    """Works until it submits or the budget ends. ``fields`` are those of an answer, ``prompt`` is the prompt file."""
+    """Works until it submits or the budget ends. ``fields`` are those of an answer, ``prompt`` is
+    the prompt file."""
 
     needs_model = True
     Settings = ActSettings
@@ -59,12 +66,16 @@ class _Taken:
 class _Work:
     """One trial: the steps that the prompt shows."""
 
-    def __init__(self, env: Environment, settings: ActSettings, fields: tuple[str, ...], prompt: Path) -> None:
+    def __init__(
+        self, env: Environment, settings: ActSettings, fields: tuple[str, ...], prompt: Path
+    ) -> None:
         self.env = env
         self.settings = settings
         self.fields = fields
         self.texts = sections(prompt)
-        self.actions = listed(shown_actions(env.actions, RESEARCH_LOG, settings.add_actions, settings.remove_actions))
+        self.actions = listed(
+            shown_actions(env.actions, RESEARCH_LOG, settings.add_actions, settings.remove_actions)
+        )
         self.room = Room(env, settings.context_tokens)
         self.asking = Asking(
             env,
@@ -105,12 +116,18 @@ class _Work:
 
     def _prompt(self) -> str:
         form = self.texts["format"].template
-        parts = [self.texts["step"].substitute(actions=self.actions, task=self.env.task_description, format=form)]
+        parts = [
+            self.texts["step"].substitute(
+                actions=self.actions, task=self.env.task_description, format=form
+            )
+        ]
         opening = "forgotten" if self.left_out else "history" if self.taken else "begin"
         parts.append(self.texts[opening].substitute(left_out=str(self.left_out)))
         parts += [self._rendered(taken) for taken in self.taken]
         return "\n\n".join(parts)
 
     def _rendered(self, taken: _Taken) -> str:
-        answer = "\n".join(f"{field}: {taken.fields[field]}" for field in self.fields if field in taken.fields)
+        answer = "\n".join(
+            f"{field}: {taken.fields[field]}" for field in self.fields if field in taken.fields
+        )
         return f"{answer}\n{STOP}\n```\n{taken.observation}\n```"

@@ -1,8 +1,8 @@
-"""The package aideml (AIDE: a search in the tree of solutions) as it is, in the sandbox, its model calls metered.
+"""The package aideml (AIDE: a search in the tree of solutions) as it is, in the sandbox, its model
+calls metered.
 
-Its code model is the trial's main model, its feedback model the fast one. It works in a folder of its own outside the
-workspace; what its best solution wrote is copied into the workspace.
-"""
+Its code model is the trial's main model, its feedback model the fast one. It works in a folder of
+its own outside the workspace; what its best solution wrote is copied into the workspace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ ABSENT = 69
 """The runner's exit status when aideml cannot be imported."""
 
 CODE_MODEL, FEEDBACK_MODEL = "mlab", "mlab-fast"
-"""Names that aideml takes for a server of one's own: it uses chat completions then, at OPENAI_BASE_URL."""
+"""Names that aideml takes for a server of one's own: it uses chat completions then, at
+OPENAI_BASE_URL."""
 
 INSTALL = "python -m pip install 'pytest-mlab[aide]' && python -m pip install --no-deps aideml"
 
@@ -32,20 +33,36 @@ class AideSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: int = Field(
-        default=0, ge=0, description="solutions to try; 0: half the budget's steps, since each takes two model calls"
+        default=0,
+        ge=0,
+        description=(
+            "solutions to try; 0: half the budget's steps, since each takes two model calls"
+        ),
     )
-    drafts: int = Field(default=5, ge=1, description="solutions that are written from nothing before any is improved")
-    debug_depth: int = Field(default=3, ge=0, description="attempts in a row to mend a solution that fails")
+    drafts: int = Field(
+        default=5,
+        ge=1,
+        description="solutions that are written from nothing before any is improved",
+    )
+    debug_depth: int = Field(
+        default=3, ge=0, description="attempts in a row to mend a solution that fails"
+    )
     debug_prob: float = Field(
         default=0.5, ge=0, le=1, description="how often a failing one is mended, when there is one"
     )
-    folds: int = Field(default=5, ge=1, description="of the cross-validation that the model is told to use; 1: none")
+    folds: int = Field(
+        default=5,
+        ge=1,
+        description="of the cross-validation that the model is told to use; 1: none",
+    )
     temperature: float = Field(default=0.5, ge=0, description="of both models")
     timeout: int = Field(default=3600, ge=1, description="seconds that one solution may run")
     python: str = Field(
         default="",
-        description="the Python that has aideml: a virtual environment's own (venv/bin/python), or a name in the "
-        "sandbox; empty: the one of pytest-mlab",
+        description=(
+            "the Python that has aideml: a virtual environment's own (venv/bin/python), or a name"
+            " in the sandbox; empty: the one of pytest-mlab"
+        ),
     )
 
 
@@ -67,15 +84,22 @@ class AideAgent:
         if "/" in self.settings.python:
             folder = str(PurePosixPath(self.settings.python).parent.parent)
             if not (rootdir / self.settings.python).exists():
-                raise ConfigError(f"the agent aide: python={self.settings.python} does not exist, seen from {rootdir}")
+                raise ConfigError(
+                    f"the agent aide: python={self.settings.python} does not exist, seen from"
+                    f" {rootdir}"
+                )
             found[folder] = rootdir / folder
         return found
 
     def run(self, env: Environment) -> None:
         """Until as many solutions were tried as are asked for, or the budget ends."""
         prompt = Template(Path(__file__).with_name("aide_prompt.md").read_text(encoding="utf-8"))
-        task = env.put_file("task.md", prompt.substitute(task=env.task_description.strip()).encode())
-        done = env.run_program([self.settings.python or "python3", RUNNER, *self._options(env, PurePosixPath(task))])
+        task = env.put_file(
+            "task.md", prompt.substitute(task=env.task_description.strip()).encode()
+        )
+        done = env.run_program(
+            [self.settings.python or "python3", RUNNER, *self._options(env, PurePosixPath(task))]
+        )
         if done.exit_status != 0:
             absent = f"; mend: {INSTALL}" if done.exit_status == ABSENT else ""
             raise ProgramFailed(f"aideml {ended(done)}{absent}")

@@ -1,8 +1,8 @@
 """Runs the package aideml, as it is, inside the sandbox; not an agent itself.
 
-Started in the workspace with aideml's own options (``agent.steps=8 …``). The files that its best solution so far wrote
-are copied into the workspace whenever there is a new best one, so that they are there whenever the time is over.
-"""
+Started in the workspace with aideml's own options (``agent.steps=8 …``). The files that its best
+solution so far wrote are copied into the workspace whenever there is a new best one, so that they
+are there whenever the time is over."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ ABSENT = 69
 
 
 class Outputs:
-    """The files that a solution writes in aideml's own workspace: those in ``working`` and beside it."""
+    """The files that a solution writes in aideml's own workspace: those in ``working`` and beside
+    it."""
 
     def __init__(self, folder: Path, target: Path) -> None:
         self.folder = folder
@@ -47,7 +48,9 @@ class Outputs:
         """Copy the fresh files to where the task wants them."""
         for path in self.fresh:
             name = path.relative_to(self.folder)
-            place = self.target / (name.relative_to("working") if name.parts[0] == "working" else name)
+            place = self.target / (
+                name.relative_to("working") if name.parts[0] == "working" else name
+            )
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, place)
@@ -84,11 +87,16 @@ def main() -> None:
 
 
 def report(journal: Any, outputs: Outputs) -> None:
-    """Say what came of the newest solution; when it is the best one, or there is no good one yet, its files count."""
+    """Say what came of the newest solution; when it is the best one, or there is no good one yet,
+    its files count."""
     node, best = journal.nodes[-1], journal.get_best_node()
     if best is node or best is None:
         outputs.place()
-    state = "buggy" if node.is_buggy else f"metric {node.metric.value:g}" + (", the best" if best is node else "")
+    state = (
+        "buggy"
+        if node.is_buggy
+        else f"metric {node.metric.value:g}" + (", the best" if best is node else "")
+    )
     say(f"solution {len(journal)}: {state}: {' '.join(str(node.analysis).split())[:300]}")
 
 

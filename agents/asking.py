@@ -1,4 +1,5 @@
-"""Asking a model for one action in a text format, and doing it: what the research, react and act agents share."""
+"""Asking a model for one action in a text format, and doing it: what the research, react and act
+agents share."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from .research_parsing import ACTION, INPUT, STOP, clean_action, parse_reply, re
 
 @dataclass(frozen=True)
 class Acted:
-    """A step: the action's name, its arguments (None when they could not be read), what the environment answered, and
-    that as the model gets to read it."""
+    """A step: the action's name, its arguments (None when they could not be read), what the
+    environment answered, and that as the model gets to read it."""
 
     name: str
     arguments: dict[str, Any] | None
@@ -25,7 +26,8 @@ class Acted:
 
 
 class Asking:
-    """Asks until an answer is usable, at most ``1 + re_asks`` times: it has all ``fields`` and names an action.
+    """Asks until an answer is usable, at most ``1 + re_asks`` times: it has all ``fields`` and
+    names an action.
 
     ``heard`` gets every reply with the prompt that it answers.
     """
@@ -47,7 +49,8 @@ class Asking:
         self.texts = sections(Path(__file__).with_name("asking_prompt.md"))
 
     def answer(self, prompt: str) -> tuple[dict[str, str], str]:
-        """The fields of a usable answer; when none comes, those of the last one and what was wrong with it."""
+        """The fields of a usable answer; when none comes, those of the last one and what was wrong
+        with it."""
         asked, fields, problem = prompt, dict[str, str](), ""
         for attempt in range(1 + self.re_asks):
             reply = self.env.model.complete(asked, temperature=self.temperature, stop=[STOP])
@@ -59,24 +62,30 @@ class Asking:
             if not problem:
                 return fields, ""
             self.env.note("answer_refused", {"attempt": attempt + 1, "problem": problem})
-            reminder = self.texts["reminder"].substitute(problem=problem, fields=", ".join(self.fields))
+            reminder = self.texts["reminder"].substitute(
+                problem=problem, fields=", ".join(self.fields)
+            )
             asked = f"{prompt}\n\n{reminder}"
         return fields, problem
 
     def act(self, fields: dict[str, str]) -> Acted:
-        """Do what an answer says. What cannot be done is a step as well, so that the budget bounds it."""
+        """Do what an answer says. What cannot be done is a step as well, so that the budget bounds
+        it."""
         name = clean_action(fields.get(ACTION, ""))
         written = fields.get(INPUT, "")
         arguments = self._arguments(name, written)
         if arguments is None:
             seen = self.env.execute(Action(name[:80], {"unparsed": written}))
-            told = self.texts["arguments"].substitute(action=name, usage=usage(self.env.actions[name]))
+            told = self.texts["arguments"].substitute(
+                action=name, usage=usage(self.env.actions[name])
+            )
             return Acted(name, None, seen, f"{told}\n\n{seen.text}")
         seen = self.env.execute(Action(name, arguments))
         return Acted(name, arguments, seen, seen.text)
 
     def _arguments(self, name: str, text: str) -> dict[str, Any] | None:
-        """The arguments as a JSON object, rescued where possible; {} for an action that does not exist anyway."""
+        """The arguments as a JSON object, rescued where possible; {} for an action that does not
+        exist anyway."""
         spec = self.env.actions.get(name)
         if spec is None:
             return {}

@@ -1,8 +1,9 @@
-"""AutoGPT's loop over our actions, written anew: goals, thoughts with criticism, one command a reply, a memory.
+"""AutoGPT's loop over our actions, written anew: goals, thoughts with criticism, one command a
+reply, a memory.
 
-A reply is one JSON object: thoughts {text, reasoning, plan, criticism, speak} and a command. The last steps stand in
-the prompt word for word; what falls out of them goes into a short account that the fast model keeps.
-"""
+A reply is one JSON object: thoughts {text, reasoning, plan, criticism, speak} and a command. The
+last steps stand in the prompt word for word; what falls out of them goes into a short account that
+the fast model keeps."""
 
 from __future__ import annotations
 
@@ -24,12 +25,22 @@ from .research_parsing import clean_action, read_arguments
 class AutogptSettings(MeasuredSettings, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
-    goals: tuple[str, ...] = Field(default=(), description="goals in place of the usual four, as a JSON list")
-    shown_steps: int = Field(default=5, ge=0, description="last steps that stand in the prompt word for word")
-    re_asks: int = Field(default=3, ge=0, description="how often an answer that cannot be used is asked for again")
-    temperature: float | None = Field(default=0.0, ge=0, description="of the main model; null: the provider's default")
+    goals: tuple[str, ...] = Field(
+        default=(), description="goals in place of the usual four, as a JSON list"
+    )
+    shown_steps: int = Field(
+        default=5, ge=0, description="last steps that stand in the prompt word for word"
+    )
+    re_asks: int = Field(
+        default=3, ge=0, description="how often an answer that cannot be used is asked for again"
+    )
+    temperature: float | None = Field(
+        default=0.0, ge=0, description="of the main model; null: the provider's default"
+    )
     observation_chars: int = Field(
-        default=8_000, ge=100, description="characters of a result above which its middle is left out"
+        default=8_000,
+        ge=100,
+        description="characters of a result above which its middle is left out",
     )
 
 
@@ -51,7 +62,8 @@ class AutogptAgent:
 
 @dataclass(frozen=True)
 class _Command:
-    """A command as an answer names it, or why there is none in it (``problem``); ``text`` is the answer."""
+    """A command as an answer names it, or why there is none in it (``problem``); ``text`` is the
+    answer."""
 
     text: str
     name: str = ""
@@ -79,7 +91,9 @@ class _Work:
         self.env = env
         self.settings = settings
         self.texts = sections(Path(__file__).with_name("autogpt_prompt.md"))
-        commands = shown_actions(env.actions, RESEARCH_LOG, settings.add_actions, settings.remove_actions)
+        commands = shown_actions(
+            env.actions, RESEARCH_LOG, settings.add_actions, settings.remove_actions
+        )
         goals = settings.goals or self.texts["goals"].template.splitlines()
         self.system = self._text(
             "system",
@@ -100,13 +114,16 @@ class _Work:
         args = {"unparsed": command.text[:2_000]} if command.args is None else command.args
         seen = self.env.execute(Action(command.name, args))
         text = cut(f"{command.problem}\n{seen.text}".strip(), self.settings.observation_chars)
-        self.taken.append(_Taken(command.text, self._text("result", name=command.name or "(none)", result=text)))
+        self.taken.append(
+            _Taken(command.text, self._text("result", name=command.name or "(none)", result=text))
+        )
         return seen.done
 
     # --- asking ----------------------------------------------------------------------------------------------
 
     def _ask(self) -> _Command:
-        """The command of a usable answer to the longest history that fits; else what the last answer lacked."""
+        """The command of a usable answer to the longest history that fits; else what the last
+        answer lacked."""
         while True:
             messages = self._messages()
             while self.taken and not self.room.fits(_size(messages)):
@@ -135,9 +152,16 @@ class _Work:
         return command
 
     def _messages(self) -> list[Message]:
-        account = [Message("user", self._text("account", account=self.account))] if self.account else []
+        account = (
+            [Message("user", self._text("account", account=self.account))] if self.account else []
+        )
         shown = [message for taken in self.taken for message in taken.messages]
-        return [Message("system", self.system), *account, *shown, Message("user", self.texts["next"].template)]
+        return [
+            Message("system", self.system),
+            *account,
+            *shown,
+            Message("user", self.texts["next"].template),
+        ]
 
     # --- remembering -----------------------------------------------------------------------------------------
 
@@ -162,7 +186,8 @@ def _size(messages: Iterable[Message]) -> int:
 
 
 def _read(text: str, actions: Iterable[str]) -> _Command:
-    """The command in an answer. Its name may be written as AutoGPT writes names (``execute_script``)."""
+    """The command in an answer. Its name may be written as AutoGPT writes names
+    (``execute_script``)."""
     answer, _ = read_arguments(text, ())
     if answer is None:
         return _Command(text, problem="it is no JSON object")

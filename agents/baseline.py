@@ -1,4 +1,5 @@
-"""The control: runs a task's starter code (or its hidden filled-in version) and submits what comes out."""
+"""The control: runs a task's starter code (or its hidden filled-in version) and submits what comes
+out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Any program as an agent: ``--mlab-agent='command:claude -p {prompt}'``, ``command:./my_agent.sh``.
+"""Any program as an agent: ``--mlab-agent='command:claude -p {prompt}'``,
+``command:./my_agent.sh``.
 
-It runs in the sandbox, in the workspace. The environment leads it to the trial's model, whatever model it asks for;
-its model calls are the steps. When it ends, the workspace is scored as it stands.
-"""
+It runs in the sandbox, in the workspace. The environment leads it to the trial's model, whatever
+model it asks for; its model calls are the steps. When it ends, the workspace is scored as it
+stands."""
 
 from __future__ import annotations
 
@@ -28,16 +29,22 @@ class CommandSettings(BaseModel):
 
     command: str = Field(
         default="",
-        description="the command line, words as in a shell; {prompt} stands for the task's text, {prompt_file} for a "
-        "file that holds it",
+        description=(
+            "the command line, words as in a shell; {prompt} stands for the task's text,"
+            " {prompt_file} for a file that holds it"
+        ),
     )
     files: tuple[str, ...] = Field(
         default=(),
         description="further files and folders of the rootdir that the command names and may read",
     )
-    env: tuple[str, ...] = Field(default=(), description="further variables for the program, each NAME=value")
+    env: tuple[str, ...] = Field(
+        default=(), description="further variables for the program, each NAME=value"
+    )
     patience: float = Field(
-        default=10.0, ge=0, description="seconds that the program may go on once the budget is used up"
+        default=10.0,
+        ge=0,
+        description="seconds that the program may go on once the budget is used up",
     )
 
     @field_validator("command")
@@ -72,13 +79,18 @@ class CommandAgent:
         self.program = "" if "/" in (self.words or ["/"])[0] else self.words[0]
 
     def program_files(self, rootdir: Path) -> Mapping[str, Path]:
-        """Words of the command that name something of the project, and what the settings name besides."""
+        """Words of the command that name something of the project, and what the settings name
+        besides."""
         if not self.words:
-            raise ConfigError("the agent command runs nothing yet: write --mlab-agent='command:PROGRAM ARGUMENTS'")
+            raise ConfigError(
+                "the agent command runs nothing yet: write --mlab-agent='command:PROGRAM ARGUMENTS'"
+            )
         found = dict(self._named_in_command(rootdir))
         for name in self.settings.files:
             if not (rootdir / name).exists():
-                raise ConfigError(f"the agent command: {rootdir / name} (files={name}) does not exist")
+                raise ConfigError(
+                    f"the agent command: {rootdir / name} (files={name}) does not exist"
+                )
             found[name] = rootdir / name
         return found
 
@@ -95,9 +107,9 @@ class CommandAgent:
 
     def run(self, env: Environment) -> None:
         """Until the program ends, or the budget does."""
-        prompt = Template(Path(__file__).with_name("command_prompt.md").read_text(encoding="utf-8")).substitute(
-            task=env.task_description.strip()
-        )
+        prompt = Template(
+            Path(__file__).with_name("command_prompt.md").read_text(encoding="utf-8")
+        ).substitute(task=env.task_description.strip())
         fill = {PROMPT: prompt}
         if any(PROMPT_FILE in word for word in self.words):
             fill[PROMPT_FILE] = env.put_file("task.md", prompt.encode())
@@ -114,9 +126,19 @@ class CommandAgent:
 
 def ended(done: Execution) -> str:
     """How a program failed, with the last lines that it printed."""
-    how = f"was killed ({done.killed_for})" if done.killed_for else f"ended with exit status {done.exit_status}"
-    lines = [line.strip() for line in done.output.decode("utf-8", "replace").splitlines() if line.strip()]
-    return f"{how}: {' / '.join(lines[-LAST_LINES:])[-600:]}" if lines else f"{how} and printed nothing"
+    how = (
+        f"was killed ({done.killed_for})"
+        if done.killed_for
+        else f"ended with exit status {done.exit_status}"
+    )
+    lines = [
+        line.strip() for line in done.output.decode("utf-8", "replace").splitlines() if line.strip()
+    ]
+    return (
+        f"{how}: {' / '.join(lines[-LAST_LINES:])[-600:]}"
+        if lines
+        else f"{how} and printed nothing"
+    )
 
 
 def _filled(word: str, fill: Mapping[str, str]) -> str:

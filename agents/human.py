@@ -1,8 +1,9 @@
-"""A person at the terminal, with the actions, the budget and the trace of any other agent: to compare agents with.
+"""A person at the terminal, with the actions, the budget and the trace of any other agent: to
+compare agents with.
 
-What is entered is an action in a short form (``r train.py``) or a command of this dialogue (``help``). Content of
-several lines comes line by line up to a line with one dot, or from the person's editor.
-"""
+What is entered is an action in a short form (``r train.py``) or a command of this dialogue
+(``help``). Content of several lines comes line by line up to a line with one dot, or from the
+person's editor."""
 
 from __future__ import annotations
 
@@ -13,7 +14,15 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, Field
 
-from pytest_mlab import Action, ActionSpec, BudgetExhausted, ConfigError, Environment, Observation, Person
+from pytest_mlab import (
+    Action,
+    ActionSpec,
+    BudgetExhausted,
+    ConfigError,
+    Environment,
+    Observation,
+    Person,
+)
 
 WIDTH = 80
 
@@ -29,7 +38,8 @@ SHORT: Mapping[str, str] = {
     "undo": "Undo Edit Script",
     "submit": "Final Answer",
 }
-"""The actions of use to a person, in the order of their numbers. All others go by their full names."""
+"""The actions of use to a person, in the order of their numbers. All others go by their full
+names."""
 
 ASSUMED: Mapping[str, str] = {"dir_path": "."}
 """Arguments that need not be given."""
@@ -57,11 +67,14 @@ _WORD = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(\S+))""")
 class HumanSettings(BaseModel, frozen=True, extra="forbid"):
     """What can be changed about the dialogue."""
 
-    shown_lines: int = Field(default=60, ge=4, description="lines of an observation; `more` shows the rest")
+    shown_lines: int = Field(
+        default=60, ge=4, description="lines of an observation; `more` shows the rest"
+    )
 
 
 class HumanAgent:
-    """Asks for one action after the other until the final answer, the end of the budget or the person's wish."""
+    """Asks for one action after the other until the final answer, the end of the budget or the
+    person's wish."""
 
     needs_model = False
     interactive = True
@@ -83,7 +96,10 @@ class _Talk:
         self.env = env
         self.person = person
         self.settings = settings
-        self.numbers = {str(n): name for n, name in enumerate((s for s in SHORT.values() if s in env.actions), 1)}
+        self.numbers = {
+            str(n): name
+            for n, name in enumerate((s for s in SHORT.values() if s in env.actions), 1)
+        }
         self.last: Observation | None = None
         self.over = False
 
@@ -140,7 +156,9 @@ class _Talk:
         """Do the action that is meant, asking for what is missing."""
         spec, rest = self.meant(entered)
         if spec is None:
-            self.person.tell(f"({entered.split()[0]!r} is no action and no command; `help` lists them)")
+            self.person.tell(
+                f"({entered.split()[0]!r} is no action and no command; `help` lists them)"
+            )
             return
         arguments = self.arguments(spec, rest)
         if arguments is None:
@@ -151,14 +169,18 @@ class _Talk:
     def meant(self, entered: str) -> tuple[ActionSpec | None, str]:
         """The action by number, short form or name, and what follows it."""
         for name, spec in sorted(self.env.actions.items(), key=lambda item: -len(item[0])):
-            if entered.casefold().startswith(name.casefold()) and entered[len(name) : len(name) + 1].strip() == "":
+            if (
+                entered.casefold().startswith(name.casefold())
+                and entered[len(name) : len(name) + 1].strip() == ""
+            ):
                 return spec, entered[len(name) :].strip()
         word, _, rest = entered.partition(" ")
         found = self.numbers.get(word) or SHORT.get(word, "")
         return self.env.actions.get(found), rest.strip()
 
     def arguments(self, spec: ActionSpec, rest: str) -> dict[str, str] | None:
-        """The arguments: given with the action, or asked for one by one; None when the person changes their mind."""
+        """The arguments: given with the action, or asked for one by one; None when the person
+        changes their mind."""
         properties = spec.schema.get("properties", {})
         found = dict(zip(properties, _words(rest, len(properties)), strict=False))
         try:
@@ -167,7 +189,11 @@ class _Talk:
                     found.setdefault(name, ASSUMED.get(name, ""))
                 else:
                     about = properties[name].get("description", "")
-                    found[name] = self.lines(name) if name in MULTILINE else self.person.ask(f"{name} ({about}): ")
+                    found[name] = (
+                        self.lines(name)
+                        if name in MULTILINE
+                        else self.person.ask(f"{name} ({about}): ")
+                    )
         except (EOFError, KeyboardInterrupt):
             return None
         return found
@@ -202,7 +228,9 @@ class _Talk:
     def edit(self, name: str) -> None:
         """Change a file in the editor."""
         if not name or not self.person.has_editor:
-            self.person.tell("(e FILE; it needs the variable EDITOR)" if name else "(which file? e FILE)")
+            self.person.tell(
+                "(e FILE; it needs the variable EDITOR)" if name else "(which file? e FILE)"
+            )
             return
         with self.person.interrupting(self.env.cancel):
             seen = self.env.execute(Action("Read File", {"file_name": name}))
@@ -229,7 +257,9 @@ class _Talk:
             self.person.tell(f"(there was no step {number}; the last one is {done})")
             return
         missing = self.env.restore(number)
-        self.person.tell(f"The workspace is what it was {f'after step {number}' if number else 'at the start'}.")
+        self.person.tell(
+            f"The workspace is what it was {f'after step {number}' if number else 'at the start'}."
+        )
         if missing:
             self.person.tell(f"These files were not kept and are gone: {', '.join(missing)}")
 
@@ -257,7 +287,9 @@ class _Talk:
         most = self.settings.shown_lines
         if len(lines) > most:
             head = most * 2 // 3
-            lines[head : len(lines) - (most - head)] = [f"[... {len(lines) - most} lines more; `more` shows them ...]"]
+            lines[head : len(lines) - (most - head)] = [
+                f"[... {len(lines) - most} lines more; `more` shows them ...]"
+            ]
         self.person.tell("\n".join([f"--- {', '.join(facts)}", *lines]))
 
     def show_task(self) -> None:
@@ -272,13 +304,16 @@ class _Talk:
             arguments = " ".join(self.env.actions[name].schema.get("properties", {}))
             rows.append(f" {number:>2} or {keys[name]:<7}{name:<21}{arguments}")
         others = ", ".join(name for name in self.env.actions if name not in keys)
-        named = textwrap.wrap(f"By name: {others}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+        named = textwrap.wrap(
+            f"By name: {others}", WIDTH, initial_indent="  ", subsequent_indent="    "
+        )
         said = "Enter an action by its number or its short form, with arguments or without:"
         self.person.tell("\n".join(["", said, "", *rows, "", *named, "", COMMANDS]))
 
 
 def _words(text: str, count: int) -> list[str]:
-    """Up to ``count`` arguments: words, or quoted texts; the last one takes the rest of the line."""
+    """Up to ``count`` arguments: words, or quoted texts; the last one takes the rest of the
+    line."""
     found: list[str] = []
     while text.strip() and len(found) < count:
         match = _WORD.match(text)
@@ -291,7 +326,8 @@ def _words(text: str, count: int) -> list[str]:
 
 
 def _filled(text: str) -> str:
-    """Markdown with the lines of a paragraph or of a list's point filled anew; tables and code stay as they are."""
+    """Markdown with the lines of a paragraph or of a list's point filled anew; tables and code stay
+    as they are."""
     lines: list[str] = []
     code = False
     for line in text.splitlines():
@@ -313,4 +349,10 @@ def _wrapped(line: str) -> str:
 
 def _duration(seconds: float) -> str:
     minutes, hours = int(seconds // 60), int(seconds // 3600)
-    return f"{hours}h{minutes % 60:02d}m" if hours else f"{minutes}m" if minutes else f"{int(seconds)}s"
+    return (
+        f"{hours}h{minutes % 60:02d}m"
+        if hours
+        else f"{minutes}m"
+        if minutes
+        else f"{int(seconds)}s"
+    )

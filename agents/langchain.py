@@ -1,9 +1,9 @@
-"""A real LangChain agent (``create_agent``, a LangGraph graph): its tools are our actions, its model is the trial's.
+"""A real LangChain agent (``create_agent``, a LangGraph graph): its tools are our actions, its
+model is the trial's.
 
-What it has of its own is LangChain's: the loop, the state, the tool node. Model calls go through the environment, so
-that they are metered, recorded and replayed like those of any other agent. This file imports without LangChain; what
-derives from it is in langchain_parts.py.
-"""
+What it has of its own is LangChain's: the loop, the state, the tool node. Model calls go through
+the environment, so that they are metered, recorded and replayed like those of any other agent. This
+file imports without LangChain; what derives from it is in langchain_parts.py."""
 
 from __future__ import annotations
 
@@ -19,12 +19,18 @@ from .prompting import RESEARCH_LOG, ShownSettings, sections, shown_actions
 class LangchainSettings(ShownSettings, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
-    temperature: float | None = Field(default=None, ge=0, description="of the model; null: the provider's default")
+    temperature: float | None = Field(
+        default=None, ge=0, description="of the model; null: the provider's default"
+    )
     nudges: int = Field(
-        default=3, ge=0, description="replies in a row without a tool call before the agent takes itself for done"
+        default=3,
+        ge=0,
+        description="replies in a row without a tool call before the agent takes itself for done",
     )
     observation_chars: int = Field(
-        default=20_000, ge=100, description="characters of an observation above which its middle is left out"
+        default=20_000,
+        ge=100,
+        description="characters of an observation above which its middle is left out",
     )
 
 
@@ -40,7 +46,10 @@ class LangchainAgent:
 
     def run(self, env: Environment) -> None:
         """Let the graph run; what ends the trial passes through."""
-        from .langchain_parts import Submitted, agent_graph  # an optional package, seconds to import
+        from .langchain_parts import (
+            Submitted,
+            agent_graph,
+        )  # an optional package, seconds to import
 
         settings = self.settings
         texts = sections(Path(__file__).with_name("langchain_prompt.md"))
@@ -55,7 +64,8 @@ class LangchainAgent:
         )
         task = texts["task"].substitute(task=env.task_description)
         try:
-            # One tool at a time, in the order of the calls; the budget, and no count of nodes, ends the loop.
+            # One tool at a time, in the order of the calls; the budget, and no count of nodes, ends
+            # the loop.
             graph.invoke(
                 {"messages": [{"role": "user", "content": task}]},
                 {"recursion_limit": 1_000_000, "max_concurrency": 1},

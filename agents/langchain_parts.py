@@ -1,4 +1,5 @@
-"""What the langchain agent is made of: the trial's model as a chat model, actions as tools, and what ends the loop."""
+"""What the langchain agent is made of: the trial's model as a chat model, actions as tools, and
+what ends the loop."""
 
 from __future__ import annotations
 
@@ -15,7 +16,15 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, ToolException
 
-from pytest_mlab import Action, ActionSpec, ContextWindowError, Environment, Message, ModelReply, ToolCall
+from pytest_mlab import (
+    Action,
+    ActionSpec,
+    ContextWindowError,
+    Environment,
+    Message,
+    ModelReply,
+    ToolCall,
+)
 
 from .prompting import cut
 
@@ -97,7 +106,9 @@ def _message(message: BaseMessage) -> Message:
     if isinstance(message, SystemMessage):
         return Message("system", text)
     if isinstance(message, AIMessage):
-        calls = tuple(ToolCall(c["id"] or "", c["name"], json.dumps(c["args"])) for c in message.tool_calls)
+        calls = tuple(
+            ToolCall(c["id"] or "", c["name"], json.dumps(c["args"])) for c in message.tool_calls
+        )
         return Message("assistant", text, tool_calls=calls)
     if isinstance(message, ToolMessage):
         return Message("tool", text, tool_call_id=message.tool_call_id)
@@ -111,13 +122,15 @@ def _answer(reply: ModelReply) -> AIMessage:
         "total_tokens": reply.usage.total,
     }
     calls = [
-        {"id": c.id, "name": c.name, "args": _arguments(c.arguments), "type": "tool_call"} for c in reply.tool_calls
+        {"id": c.id, "name": c.name, "args": _arguments(c.arguments), "type": "tool_call"}
+        for c in reply.tool_calls
     ]
     return AIMessage(content=reply.text, tool_calls=calls, usage_metadata=usage)
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """A call's arguments; what is no JSON object is left for the environment to complain about, as a step."""
+    """A call's arguments; what is no JSON object is left for the environment to complain about, as
+    a step."""
     try:
         found = json.loads(text, strict=False) if text.strip() else {}
     except ValueError:
@@ -154,8 +167,8 @@ def act(env: Environment, name: str, arguments: Mapping[str, Any], most: int) ->
 
 
 class Trial(Middleware):
-    """Keeps the loop going where LangChain's own would end or raise: a reply without a call, a name that is no tool,
-    a conversation that no longer fits."""
+    """Keeps the loop going where LangChain's own would end or raise: a reply without a call, a name
+    that is no tool, a conversation that no longer fits."""
 
     def __init__(self, env: Environment, nudge: str, nudges: int) -> None:
         super().__init__()
@@ -180,7 +193,8 @@ class Trial(Middleware):
                 self.env.note("turns_forgotten", {"turns": self.forgotten})
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Do the call; one of a name that is no tool is a step as well, and the environment says what there is."""
+        """Do the call; one of a name that is no tool is a step as well, and the environment says
+        what there is."""
         if request.tool is not None:
             return handler(request)
         call = request.tool_call

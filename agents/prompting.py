@@ -1,4 +1,5 @@
-"""What the agents' prompts are made of: texts from the file beside an agent, actions with their usage, room."""
+"""What the agents' prompts are made of: texts from the file beside an agent, actions with their
+usage, room."""
 
 from __future__ import annotations
 
@@ -12,14 +13,18 @@ from pydantic import BaseModel, Field
 
 from pytest_mlab import ActionSpec, Environment, MlabError, ModelReply
 
-RESEARCH_LOG = frozenset({"Append Summary to Research Log", "Retrieval from Research Log", "Reflection"})
+RESEARCH_LOG = frozenset(
+    {"Append Summary to Research Log", "Retrieval from Research Log", "Reflection"}
+)
 """Actions on the research log, of use only to who keeps one."""
 
 
 class ShownSettings(BaseModel, frozen=True, extra="forbid"):
     """Which actions a model gets to know."""
 
-    add_actions: tuple[str, ...] = Field(default=(), description="actions to show that are hidden otherwise")
+    add_actions: tuple[str, ...] = Field(
+        default=(), description="actions to show that are hidden otherwise"
+    )
     remove_actions: tuple[str, ...] = Field(default=(), description="actions not to show")
 
 
@@ -27,21 +32,28 @@ class MeasuredSettings(ShownSettings, frozen=True, extra="forbid"):
     """The same, of an agent that measures what fits into a prompt (:class:`Room`)."""
 
     context_tokens: int = Field(
-        default=0, ge=0, description="tokens that fit into a prompt with its answer; 0: what is known of the model"
+        default=0,
+        ge=0,
+        description="tokens that fit into a prompt with its answer; 0: what is known of the model",
     )
 
 
 def sections(file: Path) -> dict[str, Template]:
     """The parts of a prompt file by the names in its comments (``<!-- name -->``)."""
     parts = re.split(r"(?m)^<!-- (\w+) -->\n", file.read_text(encoding="utf-8"))
-    return {name: Template(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+    return {
+        name: Template(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
 
 
 def shown_actions(
-    actions: Mapping[str, ActionSpec], hidden: Collection[str], add: Sequence[str], remove: Sequence[str]
+    actions: Mapping[str, ActionSpec],
+    hidden: Collection[str],
+    add: Sequence[str],
+    remove: Sequence[str],
 ) -> dict[str, ActionSpec]:
-    """The actions that a model gets to know: all but ``hidden``, with the settings ``add_actions`` and
-    ``remove_actions``. Raises MlabError for a name in them that is no action."""
+    """The actions that a model gets to know: all but ``hidden``, with the settings ``add_actions``
+    and ``remove_actions``. Raises MlabError for a name in them that is no action."""
     for setting, names in (("add_actions", add), ("remove_actions", remove)):
         for name in names:
             if name not in actions:
@@ -53,7 +65,8 @@ def shown_actions(
 def listed(actions: Mapping[str, ActionSpec]) -> str:
     """Actions with usage and result, a few lines each."""
     return "\n".join(
-        f"- {name}: {spec.summary}\n  {usage(spec)}" + (f"\n  Gives: {spec.returns}" if spec.returns else "")
+        f"- {name}: {spec.summary}\n  {usage(spec)}"
+        + (f"\n  Gives: {spec.returns}" if spec.returns else "")
         for name, spec in actions.items()
     )
 
@@ -78,10 +91,9 @@ def cut(text: str, limit: int) -> str:
 class Room:
     """Whether prompts fit the main model.
 
-    The limit is what the setting says, else what is known of the model, less the room for an answer; when neither is
-    known, it is found out by the first prompt that is refused. Tokens are estimated from characters, at the rate that
-    the last reply reported.
-    """
+    The limit is what the setting says, else what is known of the model, less the room for an
+    answer; when neither is known, it is found out by the first prompt that is refused. Tokens are
+    estimated from characters, at the rate that the last reply reported."""
 
     ANSWER = 4_000
     """Tokens kept free for the answer (at most a quarter of the context)."""

@@ -1,4 +1,5 @@
-"""Replays a task's reference solution as ordinary actions: shows that the task can be solved and the harness works."""
+"""Replays a task's reference solution as ordinary actions: shows that the task can be solved and
+the harness works."""
 
 from __future__ import annotations
 
@@ -11,10 +12,13 @@ class ReferenceAgent:
     needs_model = False
 
     def run(self, env: Environment) -> None:
-        """Every action of the task's reference. Raises MlabError, with the end of the output, when one fails."""
+        """Every action of the task's reference. Raises MlabError, with the end of the output, when
+        one fails."""
         for number, action in enumerate(env.script("reference"), 1):
             seen = env.execute(action)
             if seen.done:
                 return
             if not seen.ok:
-                raise MlabError(f"step {number} of the reference, {action.name}, failed: {seen.text[-2000:]}")
+                raise MlabError(
+                    f"step {number} of the reference, {action.name}, failed: {seen.text[-2000:]}"
+                )

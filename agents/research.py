@@ -1,10 +1,10 @@
 """The research agent of the MLAgentBench paper.
 
-One prompt a step: the actions, the task, how to work, the form of an answer, the last steps in full. An answer holds a
-reflection, the whole plan with its status, a check of the facts in it, a thought, and one action. With retrieval on, a
-summary of each step goes to the research log, and what the log says about the plan comes back into the prompt; both
-are ordinary actions and count as steps.
-"""
+One prompt a step: the actions, the task, how to work, the form of an answer, the last steps in
+full. An answer holds a reflection, the whole plan with its status, a check of the facts in it, a
+thought, and one action. With retrieval on, a summary of each step goes to the research log, and
+what the log says about the plan comes back into the prompt; both are ordinary actions and count as
+steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ from .research_parsing import ACTION, FIELDS, INPUT, PLAN, STOP, unmarked
 RETRIEVE = "Retrieval from Research Log"
 APPEND = "Append Summary to Research Log"
 
-HIDDEN = RESEARCH_LOG | {"Read File", "Write File", "Append File", "Python REPL", "Edit Script Segment (AI)"}
+HIDDEN = RESEARCH_LOG | {
+    "Read File",
+    "Write File",
+    "Append File",
+    "Python REPL",
+    "Edit Script Segment (AI)",
+}
 """Actions that exist but are not in the prompt unless they are added."""
 
 
@@ -32,17 +38,32 @@ class ResearchSettings(ShownSettings, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
     format_entries: tuple[str, ...] = Field(
-        default=FIELDS, description="fields of an answer, of these; Action and Action Input have to be among them"
+        default=FIELDS,
+        description="fields of an answer, of these; Action and Action Input have to be among them",
     )
-    retrieval: bool = Field(default=False, description="keep a research log and read in it before each step")
-    shown_steps: int = Field(default=3, ge=0, description="steps that stand in the prompt word for word")
-    re_asks: int = Field(default=5, ge=0, description="how often an answer that cannot be used is asked for again")
+    retrieval: bool = Field(
+        default=False, description="keep a research log and read in it before each step"
+    )
+    shown_steps: int = Field(
+        default=3, ge=0, description="steps that stand in the prompt word for word"
+    )
+    re_asks: int = Field(
+        default=5, ge=0, description="how often an answer that cannot be used is asked for again"
+    )
     summarise_over: int = Field(
-        default=5_000, ge=100, description="characters of an observation above which the fast model summarises it"
+        default=5_000,
+        ge=100,
+        description="characters of an observation above which the fast model summarises it",
     )
-    block: int = Field(default=10_000, ge=100, description="characters that the fast model summarises at once")
-    temperature: float | None = Field(default=0.5, ge=0, description="of the main model; null: the provider's default")
-    fast_temperature: float | None = Field(default=0.01, ge=0, description="of the fast model; null: likewise")
+    block: int = Field(
+        default=10_000, ge=100, description="characters that the fast model summarises at once"
+    )
+    temperature: float | None = Field(
+        default=0.5, ge=0, description="of the main model; null: the provider's default"
+    )
+    fast_temperature: float | None = Field(
+        default=0.01, ge=0, description="of the fast model; null: likewise"
+    )
 
     @field_validator("format_entries")
     @classmethod
@@ -71,8 +92,8 @@ class ResearchAgent:
 
 @dataclass(frozen=True)
 class _Taken:
-    """A step as later prompts show it. ``failed`` steps had no usable answer or arguments: they leave the prompt once
-    a good step follows."""
+    """A step as later prompts show it. ``failed`` steps had no usable answer or arguments: they
+    leave the prompt once a good step follows."""
 
     fields: Mapping[str, str]
     observation: str
@@ -88,25 +109,32 @@ class _Work:
         self.texts = sections(Path(__file__).with_name("research_prompt.md"))
         shown = shown_actions(env.actions, HIDDEN, settings.add_actions, settings.remove_actions)
         self.tools = listed(shown)
-        self.asking = Asking(env, settings.format_entries, re_asks=settings.re_asks, temperature=settings.temperature)
+        self.asking = Asking(
+            env, settings.format_entries, re_asks=settings.re_asks, temperature=settings.temperature
+        )
         self.taken: list[_Taken] = []
         self.steps = 0
         self.plan = ""
 
     def step(self) -> bool:
         """Ask, act, remember; True when the trial is over."""
-        fields, problem = self._answer(self._recall(), min(self.settings.shown_steps, len(self.taken)))
+        fields, problem = self._answer(
+            self._recall(), min(self.settings.shown_steps, len(self.taken))
+        )
         self._keep_plan(fields)
         acted = self.asking.act(fields)
         if acted.seen.done:
             return True
-        self._remember(fields, self._shortened(acted), failed=bool(problem) or acted.arguments is None)
+        self._remember(
+            fields, self._shortened(acted), failed=bool(problem) or acted.arguments is None
+        )
         return False
 
     # --- asking ----------------------------------------------------------------------------------------------
 
     def _answer(self, recalled: str, shown: int) -> tuple[dict[str, str], str]:
-        """The fields of a usable answer; when none comes, those of the last one and what was wrong with it."""
+        """The fields of a usable answer; when none comes, those of the last one and what was wrong
+        with it."""
         try:
             return self.asking.answer(self._prompt(recalled, shown))
         except ContextWindowError:
@@ -120,7 +148,15 @@ class _Work:
         lines = self.texts["fields"].template.splitlines()
         form = "\n".join(line for line in lines if line.partition(":")[0] in entries)
         planning = self._text("planning" if PLAN in entries else "planless")
-        parts = [self._text("step", tools=self.tools, task=self.env.task_description, planning=planning, format=form)]
+        parts = [
+            self._text(
+                "step",
+                tools=self.tools,
+                task=self.env.task_description,
+                planning=planning,
+                format=form,
+            )
+        ]
         if recalled:
             parts.append(self._text("recalled", recalled=recalled))
         parts.append(self._text("history" if self.taken else "begin"))
@@ -140,10 +176,18 @@ class _Work:
             "arguments": json.dumps(acted.arguments or {}, ensure_ascii=False)[:2000],
         }
         reports = [
-            self._fast(self._text("summarise", text=part, part=str(number), parts=str(len(blocks)), **about))
+            self._fast(
+                self._text(
+                    "summarise", text=part, part=str(number), parts=str(len(blocks)), **about
+                )
+            )
             for number, part in enumerate(blocks, 1)
         ]
-        report = reports[0] if len(reports) == 1 else self._fast(self._text("combine", text="\n\n".join(reports)))
+        report = (
+            reports[0]
+            if len(reports) == 1
+            else self._fast(self._text("combine", text="\n\n".join(reports)))
+        )
         if not report:  # a fast model that says nothing must not hide what happened
             return cut(text, self.settings.summarise_over)
         return f"(summary of {len(text)} characters)\n{report}"
@@ -169,7 +213,8 @@ class _Work:
             self.env.execute(Action(APPEND, {"content": entry}))
 
     def _recall(self) -> str:
-        """What the research log says about the plan, once there are steps that the prompt no longer shows."""
+        """What the research log says about the plan, once there are steps that the prompt no longer
+        shows."""
         if not self.settings.retrieval or self.steps <= self.settings.shown_steps:
             return ""
         about = self.plan or _rendered(self.taken[-1])  # the format may have no plan
@@ -179,12 +224,16 @@ class _Work:
     # --- texts -----------------------------------------------------------------------------------------------
 
     def _fast(self, prompt: str) -> str:
-        return self.env.model.complete(prompt, role="fast", temperature=self.settings.fast_temperature).text.strip()
+        return self.env.model.complete(
+            prompt, role="fast", temperature=self.settings.fast_temperature
+        ).text.strip()
 
     def _text(self, section: str, **values: str) -> str:
         return self.texts[section].substitute(values)
 
 
 def _rendered(taken: _Taken) -> str:
-    answer = "\n".join(f"{field}: {taken.fields[field]}" for field in FIELDS if field in taken.fields)
+    answer = "\n".join(
+        f"{field}: {taken.fields[field]}" for field in FIELDS if field in taken.fields
+    )
     return f"{answer}\n{STOP}\n```\n{taken.observation}\n```"

@@ -20,8 +20,9 @@ STOP = "Observation:"
 
 
 def parse_reply(text: str, fields: Sequence[str] = FIELDS) -> tuple[dict[str, str], str]:
-    """The ``fields`` of a reply, and '' or which of them are missing. They count in their order only: a heading that
-    comes too early belongs to the text around it. Headings may be bold or in other letters."""
+    """The ``fields`` of a reply, and '' or which of them are missing. They count in their order
+    only: a heading that comes too early belongs to the text around it. Headings may be bold or in
+    other letters."""
     text = re.split(rf"(?mi)^[ \t*#>]*{STOP}", text)[0]
     found: list[tuple[str, int, int]] = []
     start = 0
@@ -32,7 +33,9 @@ def parse_reply(text: str, fields: Sequence[str] = FIELDS) -> tuple[dict[str, st
             found.append((field, match.start(), match.end()))
             start = match.end()
     ends = [*(begin for _, begin, _ in found), len(text)][1:]
-    values = {field: text[begin:end].strip() for (field, _, begin), end in zip(found, ends, strict=True)}
+    values = {
+        field: text[begin:end].strip() for (field, _, begin), end in zip(found, ends, strict=True)
+    }
     missing = [field for field in fields if field not in values]
     return values, f"it lacks {', '.join(missing)}" if missing else ""
 
@@ -49,7 +52,8 @@ def unmarked(plan: str) -> str:
 
 
 def read_arguments(text: str, names: Iterable[str]) -> tuple[dict[str, Any] | None, str]:
-    """The arguments in ``text`` and how they were read: ``as is``, ``sanitised``, ``by names``; None when not at all.
+    """The arguments in ``text`` and how they were read: ``as is``, ``sanitised``, ``by names``;
+    None when not at all.
 
     ``names`` are the arguments that the action has.
     """
@@ -69,8 +73,8 @@ def _as_is(text: str) -> Any:
 
 
 def _sanitised(text: str) -> Any:
-    """Code fences and words around the object dropped, raw line breaks in strings and commas before a bracket
-    allowed, a missing last brace added; then a Python literal."""
+    """Code fences and words around the object dropped, raw line breaks in strings and commas before
+    a bracket allowed, a missing last brace added; then a Python literal."""
     start = text.find("{")
     if start < 0:
         raise ValueError("no object")
@@ -96,7 +100,9 @@ def _by_names(text: str, names: Iterable[str]) -> dict[str, Any]:
         if (match := re.search(rf"[\"']?\b{re.escape(name)}\b[\"']?\s*:", text))
     )
     ends = [*(start for start, _, _ in places), len(text)][1:]
-    return {name: _value(text[begin:end]) for (_, begin, name), end in zip(places, ends, strict=True)}
+    return {
+        name: _value(text[begin:end]) for (_, begin, name), end in zip(places, ends, strict=True)
+    }
 
 
 def _value(raw: str) -> Any:

@@ -10,7 +10,9 @@ from .research import ResearchAgent, ResearchSettings
 class RetrievalSettings(ResearchSettings, frozen=True, extra="forbid"):
     """The same settings, with another default."""
 
-    retrieval: bool = Field(default=True, description="keep a research log and read in it before each step")
+    retrieval: bool = Field(
+        default=True, description="keep a research log and read in it before each step"
+    )
 
 
 class ResearchRetrievalAgent(ResearchAgent):

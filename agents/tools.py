@@ -1,8 +1,8 @@
 """Native tool calling over all actions, with no fixed format: the style of today's agents.
 
-The model calls actions as tools, several at once if it likes; each call is answered. What is said stays in the prompt
-until that nears what the model can read: then the older part becomes notes, written by the fast model.
-"""
+The model calls actions as tools, several at once if it likes; each call is answered. What is said
+stays in the prompt until that nears what the model can read: then the older part becomes notes,
+written by the fast model."""
 
 from __future__ import annotations
 
@@ -23,13 +23,23 @@ from .tools_memory import Conversation, Turn
 class ToolsSettings(MeasuredSettings, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
-    temperature: float | None = Field(default=None, ge=0, description="of the model; null: the provider's default")
-    nudges: int = Field(
-        default=3, ge=0, description="replies in a row that lead to no action before the agent takes itself for done"
+    temperature: float | None = Field(
+        default=None, ge=0, description="of the model; null: the provider's default"
     )
-    keep_turns: int = Field(default=6, ge=1, description="latest replies that stay word for word when notes are made")
+    nudges: int = Field(
+        default=3,
+        ge=0,
+        description=(
+            "replies in a row that lead to no action before the agent takes itself for done"
+        ),
+    )
+    keep_turns: int = Field(
+        default=6, ge=1, description="latest replies that stay word for word when notes are made"
+    )
     observation_chars: int = Field(
-        default=20_000, ge=100, description="characters of an observation above which its middle is left out"
+        default=20_000,
+        ge=100,
+        description="characters of an observation above which its middle is left out",
     )
 
 
@@ -56,7 +66,8 @@ class ToolsAgent:
 
 @dataclass(frozen=True)
 class _Answered:
-    """The answer to a call, or to a whole reply: whether an action was done, and whether it ended the trial."""
+    """The answer to a call, or to a whole reply: whether an action was done, and whether it ended
+    the trial."""
 
     text: str
     acted: bool = False
@@ -70,7 +81,9 @@ class _Work:
         self.env = env
         self.settings = settings
         self.texts = sections(Path(__file__).with_name("tools_prompt.md"))
-        shown = shown_actions(env.actions, RESEARCH_LOG, settings.add_actions, settings.remove_actions)
+        shown = shown_actions(
+            env.actions, RESEARCH_LOG, settings.add_actions, settings.remove_actions
+        )
         opening = (
             Message("system", self.texts["system"].template),
             Message("user", self.texts["task"].substitute(task=env.task_description)),
@@ -98,24 +111,37 @@ class _Work:
         acted = False
         for call in reply.tool_calls:
             arguments, problem = _arguments(call)
-            answered = self._unreadable(call, reply, problem) if problem else self._do(call.name, arguments)
+            answered = (
+                self._unreadable(call, reply, problem)
+                if problem
+                else self._do(call.name, arguments)
+            )
             if answered.over:
                 return answered
             acted |= answered.acted
-            # What did not parse is not sent back: some providers parse it again, and refuse the whole conversation.
+            # What did not parse is not sent back: some providers parse it again, and refuse the
+            # whole conversation.
             calls.append(replace(call, arguments="{}") if problem else call)
             answers.append(Message("tool", answered.text, tool_call_id=call.id))
         self._heard(reply, calls, answers)
         return _Answered("", acted=acted)
 
-    def _heard(self, reply: ModelReply, calls: Sequence[ToolCall], answers: Sequence[Message]) -> None:
+    def _heard(
+        self, reply: ModelReply, calls: Sequence[ToolCall], answers: Sequence[Message]
+    ) -> None:
         text = reply.text or ("" if calls else "(no words)")
-        self.talk.turns.append(Turn(Message("assistant", text, tool_calls=tuple(calls)), tuple(answers)))
+        self.talk.turns.append(
+            Turn(Message("assistant", text, tool_calls=tuple(calls)), tuple(answers))
+        )
 
     def _do(self, name: str, arguments: dict[str, Any]) -> _Answered:
         seen = self.env.execute(Action(name, arguments))
         steps = f"(step {self.env.ledger.steps} of {self.env.budget.max_steps})"
-        return _Answered(f"{cut(seen.text, self.settings.observation_chars)}\n{steps}", acted=True, over=seen.done)
+        return _Answered(
+            f"{cut(seen.text, self.settings.observation_chars)}\n{steps}",
+            acted=True,
+            over=seen.done,
+        )
 
     def _unreadable(self, call: ToolCall, reply: ModelReply, problem: str) -> _Answered:
         """No step: an action was asked for in a way that nobody can do. The nudges bound it."""
@@ -130,7 +156,9 @@ class _Work:
 def _arguments(call: ToolCall) -> tuple[dict[str, Any], str]:
     """A call's arguments, and '' or why they cannot be read. None at all are an empty object."""
     try:
-        found = json.loads(call.arguments.strip() or "{}", strict=False)  # raw line breaks in strings are harmless
+        found = json.loads(
+            call.arguments.strip() or "{}", strict=False
+        )  # raw line breaks in strings are harmless
     except (ValueError, RecursionError) as error:
         return {}, str(error)
     if not isinstance(found, dict):

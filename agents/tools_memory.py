@@ -1,4 +1,5 @@
-"""The conversation of an agent that calls tools: its end word for word, what was before that as notes."""
+"""The conversation of an agent that calls tools: its end word for word, what was before that as
+notes."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from pytest_mlab import ActionSpec, ContextWindowError, Environment, Message, Mo
 from .prompting import Room, cut
 
 BLOCK = 20_000
-"""Characters of a conversation that the fast model gets to read at once; less when they do not fit it."""
+"""Characters of a conversation that the fast model gets to read at once; less when they do not fit
+it."""
 
 _LEAST_BLOCK = 1_000
 _SHORT = 2_000
@@ -33,22 +35,31 @@ class Turn:
     @property
     def text(self) -> str:
         """As somebody reads it who has to sum it up."""
-        calls = [f"Called {call.name} {cut(call.arguments, 4_000)}" for call in self.said.tool_calls]
-        return "\n".join(filter(None, [self.said.content, *calls, *(f"Got: {a.content}" for a in self.answers)]))
+        calls = [
+            f"Called {call.name} {cut(call.arguments, 4_000)}" for call in self.said.tool_calls
+        ]
+        return "\n".join(
+            filter(None, [self.said.content, *calls, *(f"Got: {a.content}" for a in self.answers)])
+        )
 
     @property
     def outline(self) -> str:
         """A few words on it, without a model's help."""
-        calls = ", ".join(f"{call.name} {cut(call.arguments, 200)}" for call in self.said.tool_calls)
-        return f"- {calls or cut(self.said.content, 200)}: {cut(' '.join(a.content for a in self.answers), 300)}"
+        calls = ", ".join(
+            f"{call.name} {cut(call.arguments, 200)}" for call in self.said.tool_calls
+        )
+        return (
+            f"- {calls or cut(self.said.content, 200)}:"
+            f" {cut(' '.join(a.content for a in self.answers), 300)}"
+        )
 
 
 class Conversation:
     """What the model gets to read: ``opening``, notes, and the turns since them.
 
-    When it is about to outgrow the model, or the model refuses it, all but the last ``keep`` turns become notes by the
-    fast model; when that is not enough, long answers are cut, and then more turns become notes.
-    """
+    When it is about to outgrow the model, or the model refuses it, all but the last ``keep`` turns
+    become notes by the fast model; when that is not enough, long answers are cut, and then more
+    turns become notes."""
 
     def __init__(
         self,
@@ -73,13 +84,24 @@ class Conversation:
     @property
     def messages(self) -> list[Message]:
         """The prompt."""
-        notes = [Message("user", self.texts["summary"].substitute(summary=self.notes))] if self.notes else []
-        return [*self.opening, *notes, *(message for turn in self.turns for message in turn.messages)]
+        notes = (
+            [Message("user", self.texts["summary"].substitute(summary=self.notes))]
+            if self.notes
+            else []
+        )
+        return [
+            *self.opening,
+            *notes,
+            *(message for turn in self.turns for message in turn.messages),
+        ]
 
     @property
     def size(self) -> int:
         """Characters of the prompt, tools included."""
-        tools = sum(len(f"{t.name}{t.summary}{t.returns}{json.dumps(t.schema, default=str)}") for t in self.tools)
+        tools = sum(
+            len(f"{t.name}{t.summary}{t.returns}{json.dumps(t.schema, default=str)}")
+            for t in self.tools
+        )
         return tools + sum(_size(message) for message in self.messages)
 
     def ask(self, temperature: float | None) -> ModelReply:
@@ -89,7 +111,9 @@ class Conversation:
                 pass
             size = self.size
             try:
-                reply = self.env.model.complete(self.messages, temperature=temperature, tools=self.tools)
+                reply = self.env.model.complete(
+                    self.messages, temperature=temperature, tools=self.tools
+                )
             except ContextWindowError:
                 if not self._shrink():
                     raise
@@ -146,8 +170,12 @@ class Conversation:
 
 
 def _size(message: Message) -> int:
-    return len(message.content) + sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
+    return len(message.content) + sum(
+        len(call.name) + len(call.arguments) for call in message.tool_calls
+    )
 
 
 def _shortened(turn: Turn) -> Turn:
-    return replace(turn, answers=tuple(replace(a, content=cut(a.content, _SHORT)) for a in turn.answers))
+    return replace(
+        turn, answers=tuple(replace(a, content=cut(a.content, _SHORT)) for a in turn.answers)
+    )

@@ -1,9 +1,10 @@
-"""Searches in a tree of solutions, in the manner of AIDE: drafts first, then mending or improving one of them.
+"""Searches in a tree of solutions, in the manner of AIDE: drafts first, then mending or improving
+one of them.
 
-A node is a plan and a whole program. To try one, the workspace goes back to what its parent left, the program is
-written and run, and a review in JSON says whether it works and what its validation metric is. The best node's workspace
-is what stands whenever the model is asked, so that it is what is scored however the trial ends.
-"""
+A node is a plan and a whole program. To try one, the workspace goes back to what its parent left,
+the program is written and run, and a review in JSON says whether it works and what its validation
+metric is. The best node's workspace is what stands whenever the model is asked, so that it is what
+is scored however the trial ends."""
 
 from __future__ import annotations
 
@@ -30,22 +31,48 @@ _NARROWEST = 0.05
 class TreeSettings(BaseModel, frozen=True, extra="forbid"):
     """What can be changed about the agent."""
 
-    num_drafts: int = Field(default=5, ge=1, description="solutions that are begun afresh before any is worked on")
-    debug_probability: float = Field(default=0.5, ge=0, le=1, description="of mending a failing one next")
+    num_drafts: int = Field(
+        default=5, ge=1, description="solutions that are begun afresh before any is worked on"
+    )
+    debug_probability: float = Field(
+        default=0.5, ge=0, le=1, description="of mending a failing one next"
+    )
     max_debug_depth: int = Field(default=3, ge=0, description="attempts in a row to mend one")
-    max_nodes: int = Field(default=0, ge=0, description="solutions to try at most; 0: as many as the budget allows")
+    max_nodes: int = Field(
+        default=0, ge=0, description="solutions to try at most; 0: as many as the budget allows"
+    )
     seed: int = Field(default=0, description="of the choices made by chance")
-    script: str = Field(default="train.py", description="the file of code that the model gives no name")
-    shown_files: int = Field(default=4, ge=0, description="Python files of the start that the model gets to read")
+    script: str = Field(
+        default="train.py", description="the file of code that the model gives no name"
+    )
+    shown_files: int = Field(
+        default=4, ge=0, description="Python files of the start that the model gets to read"
+    )
     memory: int = Field(default=10, ge=0, description="earlier solutions that the model is told of")
-    output_chars: int = Field(default=8_000, ge=100, description="characters of an output that the model gets to read")
-    file_chars: int = Field(default=20_000, ge=100, description="characters of a file that the model gets to read")
-    script_share: float = Field(default=0.5, gt=0, le=1, description="share of the time left that a run may take")
-    reserve: float = Field(default=0.02, ge=0, lt=1, description="share of the time that is kept for the end")
-    re_asks: int = Field(default=3, ge=0, description="how often an answer that cannot be used is asked for again")
-    give_up: int = Field(default=3, ge=1, description="useless answers in a row, re-asked, after which it submits")
-    temperature: float = Field(default=0.5, ge=0, description="of the main model, which writes solutions")
-    review_temperature: float = Field(default=0.0, ge=0, description="of the fast model, which reviews them")
+    output_chars: int = Field(
+        default=8_000, ge=100, description="characters of an output that the model gets to read"
+    )
+    file_chars: int = Field(
+        default=20_000, ge=100, description="characters of a file that the model gets to read"
+    )
+    script_share: float = Field(
+        default=0.5, gt=0, le=1, description="share of the time left that a run may take"
+    )
+    reserve: float = Field(
+        default=0.02, ge=0, lt=1, description="share of the time that is kept for the end"
+    )
+    re_asks: int = Field(
+        default=3, ge=0, description="how often an answer that cannot be used is asked for again"
+    )
+    give_up: int = Field(
+        default=3, ge=1, description="useless answers in a row, re-asked, after which it submits"
+    )
+    temperature: float = Field(
+        default=0.5, ge=0, description="of the main model, which writes solutions"
+    )
+    review_temperature: float = Field(
+        default=0.0, ge=0, description="of the fast model, which reviews them"
+    )
 
 
 class TreeAgent:
@@ -93,7 +120,11 @@ class _Work:
     def seconds_left(self) -> float:
         """Seconds that solutions may take."""
         budget = self.env.budget.max_seconds
-        return math.inf if math.isinf(budget) else (1 - self.settings.reserve) * budget - self.env.ledger.seconds
+        return (
+            math.inf
+            if math.isinf(budget)
+            else (1 - self.settings.reserve) * budget - self.env.ledger.seconds
+        )
 
     def timeout(self) -> float:
         """Seconds that the next run may take."""
@@ -101,7 +132,10 @@ class _Work:
 
     def may_go_on(self) -> bool:
         """Whether another solution can be tried."""
-        enough = 0 < self.settings.max_nodes <= len(self.tree.nodes) or self.useless >= self.settings.give_up
+        enough = (
+            0 < self.settings.max_nodes <= len(self.tree.nodes)
+            or self.useless >= self.settings.give_up
+        )
         return not enough and self.steps_left >= 2 and self.seconds_left > 0
 
     # --- trying ----------------------------------------------------------------------------------------------
@@ -148,16 +182,23 @@ class _Work:
 
     def _run(self, stage: Stage, parent: Node | None, solution: Solution) -> Node:
         self._go(self.start if parent is None else parent.step)
-        acts = [Action("Write File", {"file_name": name, "content": content}) for name, content in solution.files]
+        acts = [
+            Action("Write File", {"file_name": name, "content": content})
+            for name, content in solution.files
+        ]
         acts.append(Action("Execute Script", {"script_name": solution.run}))
         for act in acts:
-            seen = self.env.execute(act, timeout=None if math.isinf(self.seconds_left) else self.timeout())
+            seen = self.env.execute(
+                act, timeout=None if math.isinf(self.seconds_left) else self.timeout()
+            )
             if not seen.ok:
                 break  # what could not be written need not be run
         self.at, self.missing = len(self.env.history), ()
         files = {**({} if parent is None else parent.files), **dict(solution.files)}
         index = len(self.tree.nodes) + 1
-        return Node(index, stage, parent, solution.plan, files, solution.run, self.at, seen.text, seen.ok)
+        return Node(
+            index, stage, parent, solution.plan, files, solution.run, self.at, seen.text, seen.ok
+        )
 
     def submit(self) -> None:
         """Hand in the best solution's workspace."""
@@ -166,14 +207,19 @@ class _Work:
         if node is not None and self.missing and self.steps_left >= 1:
             self.env.note("made_again", {"node": node.index, "files": list(self.missing)})
             self.env.execute(Action("Execute Script", {"script_name": node.run}))
-        said = "no solution worked" if node is None else f"node {node.index}, metric {node.metric}: {node.plan}"
+        said = (
+            "no solution worked"
+            if node is None
+            else f"node {node.index}, metric {node.metric}: {node.plan}"
+        )
         self.env.execute(Action("Final Answer", {"final_answer": said}))
 
     def _stand_on(self, node: Node | None) -> None:
         self._go(self.start if node is None else node.step)
 
     def _go(self, step: int) -> None:
-        """Bring the workspace back to what it was after ``step``, but for files that were not kept."""
+        """Bring the workspace back to what it was after ``step``, but for files that were not
+        kept."""
         if step != self.at:
             self.missing = self.env.restore(step)
             self.at = step
@@ -189,7 +235,10 @@ class _Work:
             if solution is None:
                 problem = "it holds neither a file nor a script to run"
             elif len(solution.files) + 1 > self.steps_left:
-                problem = f"it changes {len(solution.files)} files, at most {self.steps_left - 1} can be changed now"
+                problem = (
+                    f"it changes {len(solution.files)} files, at most {self.steps_left - 1} can be"
+                    " changed now"
+                )
             else:
                 return solution
             self.env.note("answer_refused", {"attempt": attempt + 1, "problem": problem})
@@ -247,7 +296,11 @@ class _Work:
     def _prompt(self, stage: Stage, parent: Node | None, problem: str) -> str:
         parts = [self._text("introduction", task=self.env.task_description)]
         if self.listing:
-            parts.append(self._text("surroundings", listing=self._cut(self.listing, self.settings.output_chars)))
+            parts.append(
+                self._text(
+                    "surroundings", listing=self._cut(self.listing, self.settings.output_chars)
+                )
+            )
         parts += [
             self._text("file", name=name, content=self._cut(content, self.settings.file_chars))
             for name, content in self.surroundings
@@ -257,7 +310,11 @@ class _Work:
         parts.append(self._task_of(stage, parent))
         # the same in every prompt: what depends on the clock could not be replayed
         seconds = self.settings.script_share * self.env.budget.max_seconds
-        shown = "as much time as it needs" if math.isinf(seconds) else f"at most {seconds:.0f} seconds, and less later"
+        shown = (
+            "as much time as it needs"
+            if math.isinf(seconds)
+            else f"at most {seconds:.0f} seconds, and less later"
+        )
         files = str(max(1, min(9, self.steps_left - 1)))
         parts.append(self._text("form", script=self.settings.script, seconds=shown, files=files))
         if problem:
@@ -280,7 +337,9 @@ class _Work:
 
     def _solution(self, node: Node) -> str:
         files = "\n\n".join(
-            self._text("solution_file", name=name, content=self._cut(content, self.settings.file_chars))
+            self._text(
+                "solution_file", name=name, content=self._cut(content, self.settings.file_chars)
+            )
             for name, content in node.files.items()
         )
         return self._text("solution", plan=node.plan, files=files, run=node.run)

@@ -11,17 +11,29 @@ from typing import Any
 REVIEW: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "is_bug": {"type": "boolean", "description": "true when the script failed or did not do what the task needs"},
+        "is_bug": {
+            "type": "boolean",
+            "description": "true when the script failed or did not do what the task needs",
+        },
         "summary": {"type": "string", "description": "what was found, in two or three sentences"},
-        "metric": {"type": ["number", "null"], "description": "the validation metric that it reported, null without"},
-        "lower_is_better": {"type": "boolean", "description": "true when a smaller metric is better"},
+        "metric": {
+            "type": ["number", "null"],
+            "description": "the validation metric that it reported, null without",
+        },
+        "lower_is_better": {
+            "type": "boolean",
+            "description": "true when a smaller metric is better",
+        },
     },
     "required": ["is_bug", "summary", "metric", "lower_is_better"],
     "additionalProperties": False,
 }
 """The schema of a review."""
 
-_FILE = re.compile(r"(?ms)^[ \t*#]*File:[ \t*`]*(?P<name>[^\n`*]+?)[ \t*`]*\n\s*```[^\n]*\n(?P<content>.*?)^```[ \t]*$")
+_FILE = re.compile(
+    r"(?ms)^[ \t*#]*File:[ \t*`]*(?P<name>[^\n`*]+?)[ \t*`]*\n\s*```[^\n]*\n(?P<content>.*?)^```["
+    r" \t]*$"
+)
 _FENCE = re.compile(r"(?ms)^```[^\n]*\n(?P<content>.*?)^```[ \t]*$")
 _RUN = re.compile(r"(?m)^[ \t*#]*Run:[ \t*`]*(?P<name>[^\n`*]+?)[ \t*`]*$")
 _PLAN = re.compile(r"(?ms)^[ \t*#]*Plan:[ \t*]*(?P<plan>.*)")
@@ -71,10 +83,17 @@ def read_review(text: str) -> Review | None:
         found, _ = json.JSONDecoder(strict=False).raw_decode(text, text.index("{"))
     except ValueError:
         return None
-    if not isinstance(found.get("is_bug"), bool) or not isinstance(found.get("lower_is_better"), bool):
+    if not isinstance(found.get("is_bug"), bool) or not isinstance(
+        found.get("lower_is_better"), bool
+    ):
         return None
     metric = found.get("metric")
-    usable = isinstance(metric, (int, float)) and not isinstance(metric, bool) and math.isfinite(metric)
+    usable = (
+        isinstance(metric, (int, float)) and not isinstance(metric, bool) and math.isfinite(metric)
+    )
     return Review(
-        found["is_bug"], str(found.get("summary", "")), float(metric) if usable else None, found["lower_is_better"]
+        found["is_bug"],
+        str(found.get("summary", "")),
+        float(metric) if usable else None,
+        found["lower_is_better"],
     )

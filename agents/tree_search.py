@@ -14,9 +14,8 @@ Stage = Literal["draft", "debug", "improve"]
 class Node:
     """A solution that was tried.
 
-    ``files`` are all that it and those above it wrote, ``run`` is the script, ``step`` the step after which its
-    workspace can be restored. ``metric`` is None when ``is_bug``.
-    """
+    ``files`` are all that it and those above it wrote, ``run`` is the script, ``step`` the step
+    after which its workspace can be restored. ``metric`` is None when ``is_bug``."""
 
     index: int
     stage: Stage
@@ -64,22 +63,28 @@ class Tree:
     def lower_is_better(self) -> bool:
         """The direction that most reviews name; the first one's when they are divided."""
         votes = [node.lower_is_better for node in self.good]
-        return bool(votes) and (votes[0] if 2 * sum(votes) == len(votes) else 2 * sum(votes) > len(votes))
+        return bool(votes) and (
+            votes[0] if 2 * sum(votes) == len(votes) else 2 * sum(votes) > len(votes)
+        )
 
     @property
     def best(self) -> Node | None:
         """The good node with the best metric, the earliest of equals."""
         sign = -1.0 if self.lower_is_better else 1.0
-        return max(self.good, key=lambda node: (sign * (node.metric or 0.0), -node.index), default=None)
+        return max(
+            self.good, key=lambda node: (sign * (node.metric or 0.0), -node.index), default=None
+        )
 
     @property
     def standing(self) -> Node | None:
-        """Whose workspace to hand in: the best node's, else that of the last one that ran to its end."""
+        """Whose workspace to hand in: the best node's, else that of the last one that ran to its
+        end."""
         return self.best or next((node for node in reversed(self.nodes) if node.ok), None)
 
     def choose(self, policy: Policy, chance: random.Random) -> tuple[Stage, Node | None]:
-        """What to do next and from which node: drafts until there are enough, then by chance mending a solution that
-        fails and that nobody has worked on yet, else the best one; another draft while there is none."""
+        """What to do next and from which node: drafts until there are enough, then by chance
+        mending a solution that fails and that nobody has worked on yet, else the best one; another
+        draft while there is none."""
         if sum(node.stage == "draft" for node in self.nodes) < policy.num_drafts:
             return "draft", None
         if chance.random() < policy.debug_probability:
@@ -87,7 +92,9 @@ class Tree:
             failing = [
                 node
                 for node in self.nodes
-                if node.is_bug and node.index not in parents and node.debug_depth < policy.max_debug_depth
+                if node.is_bug
+                and node.index not in parents
+                and node.debug_depth < policy.max_debug_depth
             ]
             if failing:
                 return "debug", chance.choice(failing)

@@ -1,8 +1,8 @@
-"""``python -m benchmarks [NAME…] [--quick] [--json FILE]``: measure, print one table, relate it to the targets.
+"""``python -m benchmarks [NAME…] [--quick] [--json FILE]``: measure, print one table, relate it to
+the targets.
 
-Every figure is a median; what it is compared with runs in the same process or in turn with it, so that a slow or busy
-machine moves both.
-"""
+Every figure is a median; what it is compared with runs in the same process or in turn with it, so
+that a slow or busy machine moves both."""
 
 from __future__ import annotations
 
@@ -29,15 +29,20 @@ def render(rows: Sequence[Row]) -> list[str]:
         share = f"{row.value / row.target:.0%}" if row.target else ""
         ratio = f"{row.ratio:.2f}x {row.against}" if row.ratio is not None else ""
         lines.append(
-            f"{row.name[:40]:<40} {_figure(row.value):>8} {row.unit:<5} {_figure(row.target):>7} {share:>6}  {ratio}"
+            f"{row.name[:40]:<40} {_figure(row.value):>8} {row.unit:<5} {_figure(row.target):>7}"
+            f" {share:>6}  {ratio}"
         )
     return lines
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the chosen benchmarks and print their table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure pytest-mlab.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(MODULES)} (default: all)")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure pytest-mlab."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"any of: {', '.join(MODULES)} (default: all)"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, for a first look")
     parser.add_argument("--json", metavar="FILE", help="also write the rows as JSON")
     args = parser.parse_args(argv)

@@ -1,4 +1,5 @@
-"""What the plugin costs a project that has it installed and does not use it, and what collecting a suite costs."""
+"""What the plugin costs a project that has it installed and does not use it, and what collecting a
+suite costs."""
 
 from __future__ import annotations
 
@@ -27,8 +28,20 @@ def _idle(runs: int) -> Row:
         folder = Path(name)
         (folder / "test_nothing.py").write_text("def test_nothing(): pass\n")
         # No other plugin: what those cost swings by more than what is measured.
-        bare = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--disable-plugin-autoload", "."]
-        pairs = [(_seconds([*bare, "-p", "mlab"], folder), _seconds(bare, folder)) for _ in range(runs + 1)][1:]
+        bare = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--disable-plugin-autoload",
+            ".",
+        ]
+        pairs = [
+            (_seconds([*bare, "-p", "mlab"], folder), _seconds(bare, folder))
+            for _ in range(runs + 1)
+        ][1:]
     extra = statistics.median(with_it - without for with_it, without in pairs)
     ratio = statistics.median(with_it / without for with_it, without in pairs)
     return Row("idle plugin, start-up", extra * 1000, "ms", 30.0, ratio, "bare pytest")
@@ -46,15 +59,23 @@ def _collect(runs: int) -> Row:
             copy = suites / "mlagentbench" / f"task-{number}"
             shutil.copytree(template, copy)
             toml = copy / "task.toml"
-            toml.write_text(toml.read_text().replace('name = "vectorization"', f'name = "task-{number}"', 1))
+            toml.write_text(
+                toml.read_text().replace('name = "vectorization"', f'name = "task-{number}"', 1)
+            )
         shutil.copy(builtin("task_suites") / "test_mlagentbench.py", suites)
         (folder / "pytest.ini").write_text("[pytest]\n")
         command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
-        wanted = [*command, f"--mlab-repeats={REPEATS}", *(f"--mlab-model=openai/m{n}" for n in range(MODELS))]
+        wanted = [
+            *command,
+            f"--mlab-repeats={REPEATS}",
+            *(f"--mlab-model=openai/m{n}" for n in range(MODELS)),
+        ]
         empty = folder / "empty"
         empty.mkdir()
         (empty / "test_nothing.py").write_text("def test_nothing(): pass\n")
-        pairs = [(_seconds(wanted, folder), _seconds([*command, "."], empty)) for _ in range(runs + 1)][1:]
+        pairs = [
+            (_seconds(wanted, folder), _seconds([*command, "."], empty)) for _ in range(runs + 1)
+        ][1:]
     extra = statistics.median(full - bare for full, bare in pairs)
     return Row(f"collect {TASKS} x {REPEATS} x {MODELS} trials", extra, "s", 1.0)
 

@@ -1,4 +1,5 @@
-"""Nine trials of which one is long, on four workers: the run should last as long as the long one."""
+"""Nine trials of which one is long, on four workers: the run should last as long as the long
+one."""
 
 from __future__ import annotations
 
@@ -90,11 +91,23 @@ def _write_task(folder: Path, seconds: float) -> None:
 def _run(project: Path, number: int, selection: list[str]) -> tuple[float, float]:
     """Wall time of the session, and that of the long trial inside it, in seconds."""
     run = project / f"run-{number}"
-    command = [sys.executable, "-m", "pytest", "-q", "-n4", "--mlab-agent=reference", "--mlab-suite=sleepers"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n4",
+        "--mlab-agent=reference",
+        "--mlab-suite=sleepers",
+    ]
     command += ["--mlab-repeats=1", "--mlab-sandbox=local", f"--mlab-cache-dir={project / 'cache'}"]
     began = time.perf_counter()
     done = subprocess.run(
-        [*command, f"--mlab-run-dir={run}", *selection], cwd=project, capture_output=True, text=True, check=False
+        [*command, f"--mlab-run-dir={run}", *selection],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     wall = time.perf_counter() - began
     if done.returncode:
@@ -104,15 +117,21 @@ def _run(project: Path, number: int, selection: list[str]) -> tuple[float, float
 
 
 def measure(*, quick: bool = False) -> list[Row]:
-    """Makespan against the long trial's own time; the rest is the start and the end of the session."""
+    """Makespan against the long trial's own time; the rest is the start and the end of the
+    session."""
     with tempfile.TemporaryDirectory() as name:
         project = Path(name)
         (project / "pytest.ini").write_text("[pytest]\n")
         suites = project / "task_suites"
         for number in range(1, 10):
             long = number == 5
-            _write_task(suites / "sleepers" / f"task-{number}{'-long' if long else ''}", LONG if long else SHORT)
-        (suites / "test_sleepers.py").write_text("def test_sleeps(mlab_trial):\n    assert mlab_trial.beats_baseline\n")
+            _write_task(
+                suites / "sleepers" / f"task-{number}{'-long' if long else ''}",
+                LONG if long else SHORT,
+            )
+        (suites / "test_sleepers.py").write_text(
+            "def test_sleeps(mlab_trial):\n    assert mlab_trial.beats_baseline\n"
+        )
         pairs = [_run(project, number, []) for number in range(1 if quick else 3)]
     wall = statistics.median(pair[0] for pair in pairs)
     ratio = statistics.median(wall / long for wall, long in pairs)

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """A measured figure. ``target`` (same unit) is DESIGN 9's, None where there is none; ``ratio`` relates the
-    value to what it is compared with in the same run (None where nothing is), and ``against`` says what that is."""
+    """A measured figure. ``target`` (same unit) is DESIGN 9's, None where there is none; ``ratio``
+    relates the value to what it is compared with in the same run (None where nothing is), and
+    ``against`` says what that is."""
 
     name: str
     value: float

@@ -1,8 +1,9 @@
-"""What a sandbox costs: its start, its end, and one execution of ``true``, against a bare ``posix_spawn`` of it.
+"""What a sandbox costs: its start, its end, and one execution of ``true``, against a bare
+``posix_spawn`` of it.
 
-Backends that do not work on this machine are left out. The docker figures need an image that has python3
-(``MLAB_TEST_DOCKER_IMAGE`` and ``MLAB_TEST_DOCKER_HOST``, as ``.ci/docker-engine`` prints them).
-"""
+Backends that do not work on this machine are left out. The docker figures need an image that has
+python3 (``MLAB_TEST_DOCKER_IMAGE`` and ``MLAB_TEST_DOCKER_HOST``, as ``.ci/docker-engine`` prints
+them)."""
 
 from __future__ import annotations
 
@@ -43,7 +44,10 @@ def spawn_true() -> None:
 
 def backends() -> list[Sandbox]:
     """The sandboxes that work here."""
-    host, image = os.environ.get("MLAB_TEST_DOCKER_HOST"), os.environ.get("MLAB_TEST_DOCKER_IMAGE", "")
+    host, image = (
+        os.environ.get("MLAB_TEST_DOCKER_HOST"),
+        os.environ.get("MLAB_TEST_DOCKER_IMAGE", ""),
+    )
     if host:
         os.environ.setdefault("DOCKER_HOST", host)
     made = [make("local"), make("bubblewrap"), make("docker", docker_image=image)]

@@ -1,5 +1,5 @@
-"""What a snapshot of a 500 MB workspace costs when nothing changed, and when one file of 10 KB did; and a fresh
-workspace from 1 GB of data."""
+"""What a snapshot of a 500 MB workspace costs when nothing changed, and when one file of 10 KB did;
+and a fresh workspace from 1 GB of data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ ROUNDS = 50
 DATA_MB = 1024
 
 
-def _median_ms(work: Callable[[], object], rounds: int, before: Callable[[], object] = lambda: None) -> float:
+def _median_ms(
+    work: Callable[[], object], rounds: int, before: Callable[[], object] = lambda: None
+) -> float:
     times = []
     for _ in range(rounds):
         before()
@@ -68,9 +70,23 @@ def _snapshots(folder: Path, files: int, rounds: int) -> list[Row]:
     shutil.copytree(root, folder / "copy")
     copied = (time.perf_counter() - began) * 1000
     return [
-        Row(f"snapshot of {size} MB, nothing changed", unchanged, "ms", 5.0, unchanged / copied, "copying it"),
+        Row(
+            f"snapshot of {size} MB, nothing changed",
+            unchanged,
+            "ms",
+            5.0,
+            unchanged / copied,
+            "copying it",
+        ),
         Row("  stored", stored_unchanged / 1024, "KB", None),
-        Row(f"snapshot of {size} MB, 10 KB changed", changed, "ms", 5.0, changed / copied, "copying it"),
+        Row(
+            f"snapshot of {size} MB, 10 KB changed",
+            changed,
+            "ms",
+            5.0,
+            changed / copied,
+            "copying it",
+        ),
         Row("  stored", stored, "KB", CHANGED / 1024),
         Row(f"copying {size} MB", copied, "ms"),
     ]
@@ -79,11 +95,15 @@ def _snapshots(folder: Path, files: int, rounds: int) -> list[Row]:
 def _fresh(folder: Path, data_mb: int, rounds: int) -> list[Row]:
     task = _task(folder / "task")
     _fill(folder / "public", data_mb)
-    files = {str(p.relative_to(folder / "public")): "0" * 64 for p in (folder / "public").rglob("*.bin")}
+    files = {
+        str(p.relative_to(folder / "public")): "0" * 64 for p in (folder / "public").rglob("*.bin")
+    }
     made = iter(range(10_000))
 
     def fresh() -> None:
-        workspace = provision(task, folder / "public", files, folder / "ws" / str(next(made)), mounts=True)
+        workspace = provision(
+            task, folder / "public", files, folder / "ws" / str(next(made)), mounts=True
+        )
         store = ContentStore(folder / "store")
         Snapshots(store, workspace.root, public=workspace.public, mounted=workspace.mounted).begin()
 

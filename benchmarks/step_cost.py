@@ -1,8 +1,9 @@
-"""What the harness costs a step: 104 trials of 50 steps, each of them ``true`` run in the sandbox ``local``.
+"""What the harness costs a step: 104 trials of 50 steps, each of them ``true`` run in the sandbox
+``local``.
 
-A step is counted, executed, snapshot (20 files) and traced. Bare ``posix_spawn`` of the same program takes turns with
-the trials. CPU time covers the harness, the supervisor and the executed program; a trial without steps is taken off.
-"""
+A step is counted, executed, snapshot (20 files) and traced. Bare ``posix_spawn`` of the same
+program takes turns with the trials. CPU time covers the harness, the supervisor and the executed
+program; a trial without steps is taken off."""
 
 from __future__ import annotations
 
@@ -85,7 +86,9 @@ def _trial(task: Task, folder: Path, number: int, steps: int) -> tuple[_Cost, fl
     trial_dir = TrialDir(folder / "run" / str(number), TrialId("true", "scripted", "", number))
     snapshots = Snapshots(ContentStore(folder / "run" / "store"), workspace.root)
     snapshots.begin()
-    spec = SandboxSpec(workspace.root, f"benchmark-{os.getpid()}-{number}", resources=task.resources)
+    spec = SandboxSpec(
+        workspace.root, f"benchmark-{os.getpid()}-{number}", resources=task.resources
+    )
     connection = make("local").open(spec)
     connection.python = TRUE  # what "Execute Script" runs
     try:
@@ -113,7 +116,8 @@ def _trial(task: Task, folder: Path, number: int, steps: int) -> tuple[_Cost, fl
 
 
 def measure(*, quick: bool = False) -> list[Row]:
-    """CPU and wall time a step, and the bare spawn's, in milliseconds; some twenty seconds, or two when quick."""
+    """CPU and wall time a step, and the bare spawn's, in milliseconds; some twenty seconds, or two
+    when quick."""
     trials = 8 if quick else TRIALS
     costs: list[_Cost] = []
     empty: list[_Cost] = []

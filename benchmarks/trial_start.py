@@ -1,4 +1,5 @@
-"""From a worker's request to the first line of a trial's process, with the model library ready in it."""
+"""From a worker's request to the first line of a trial's process, with the model library ready in
+it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,13 @@ from benchmarks.rows import Row
 from pytest_mlab.trial.process.child_env import trial_environment
 from pytest_mlab.trial.process.watch import Watch
 
-PRELOAD = ["pytest_mlab.trial.agent_phase", "pytest_mlab.trial.finish_phase", "scipy.special", "litellm", __name__]
+PRELOAD = [
+    "pytest_mlab.trial.agent_phase",
+    "pytest_mlab.trial.finish_phase",
+    "scipy.special",
+    "litellm",
+    __name__,
+]
 
 
 def note_start(payload: dict[str, Any]) -> None:
@@ -25,8 +32,11 @@ def note_start(payload: dict[str, Any]) -> None:
     Path(payload["out"]).write_text(str(began))
 
 
-def _warm(runs: int, folder: Path, environ: dict[str, str]) -> tuple[float, list[float], list[float]]:
-    """Seconds of the first start, of the later ones, and of whole processes, kill of leftovers included."""
+def _warm(
+    runs: int, folder: Path, environ: dict[str, str]
+) -> tuple[float, list[float], list[float]]:
+    """Seconds of the first start, of the later ones, and of whole processes, kill of leftovers
+    included."""
     starts, wholes = [], []
     payload = {"out": str(folder / "began")}
     with Watch(environ=environ, preload=PRELOAD) as watch:
@@ -45,13 +55,16 @@ def _cold(runs: int, environ: dict[str, str]) -> float:
     seconds = []
     for _ in range(runs):
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-I", "-c", program], env=environ, check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-I", "-c", program], env=environ, check=True, capture_output=True
+        )
         seconds.append(time.perf_counter() - began)
     return statistics.median(seconds)
 
 
 def measure(*, quick: bool = False) -> list[Row]:
-    """Start of a trial's process by the fork server, against a process that imports what the trial needs."""
+    """Start of a trial's process by the fork server, against a process that imports what the trial
+    needs."""
     environ = trial_environment(os.environ, needs_model=True)
     environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory() as name:

@@ -1,8 +1,7 @@
 """pytest-mlab: machine-learning experimentation tasks as test suites for agents.
 
-The public names are what agents and evaluators may import; each is loaded on first use, because pytest imports
-this package in every session that has the plugin installed.
-"""
+The public names are what agents and evaluators may import; each is loaded on first use, because
+pytest imports this package in every session that has the plugin installed."""
 
 from __future__ import annotations
 

@@ -47,11 +47,14 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Exit status: the command's own, 2 for a usage or other mendable error, 130 after ctrl-C."""
+    """Run one command. Exit status: the command's own, 2 for a usage or other mendable error, 130
+    after ctrl-C."""
     words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # an agent's text must not break an ASCII terminal
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # an agent's text must not break an ASCII terminal
     try:
         return _dispatch(words)
     except MlabError as error:
@@ -61,7 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("mlab: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # ``mlab show … | head``: the reader has seen enough; nothing may be flushed into the closed pipe at exit
+        # ``mlab show … | head``: the reader has seen enough; nothing may be flushed into the closed
+        # pipe at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
 
@@ -80,7 +84,9 @@ def _dispatch(words: list[str]) -> int:
         print(f"mlab: error: {unknown('command', name, COMMANDS)}", file=sys.stderr)
         return USAGE
     command = cast(Command, import_module(COMMANDS[name]))
-    parser = argparse.ArgumentParser(prog=f"mlab {name}", description=command.HELP, allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog=f"mlab {name}", description=command.HELP, allow_abbrev=False
+    )
     command.add_arguments(parser)
     try:
         args = parser.parse_args(rest)
@@ -110,7 +116,8 @@ def _overview() -> str:
 
 
 def help_line(module: str) -> str:
-    """A command module's ``HELP``, read from its source: listing commands must not import what they need."""
+    """A command module's ``HELP``, read from its source: listing commands must not import what they
+    need."""
     source = Path(__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py")
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
         match node:

@@ -1,24 +1,21 @@
 """Errors of pytest-mlab: one base, one leaf a kind of mistake.
 
-    MlabError
-    ├── ConfigError         an option, setting or name is wrong (a usage error, exit 4)
-    ├── SuiteError          a task folder is wrong; names file, key, value, values allowed
-    ├── DataUnavailable     data are not prepared and cannot be now; ``mend`` is the command that helps
-    ├── RequirementMissing  a key, package, GPU or sandbox is absent; ``mend`` is the command that helps
-    ├── ScoringError        a baseline or threshold cannot judge a score
-    ├── WireError           a value cannot travel between processes
-    ├── StoreError          a run directory is missing, torn or of another format
-    ├── SandboxError        a sandbox could not be started or talked to (``infra_error`` for a trial)
-    ├── EvaluatorError      the task's evaluator raised or returned nonsense (``task_error``)
-    ├── ReplayError         a recording of model calls does not fit, is damaged or missing (``infra_error``)
-    ├── AgentLoadError      an agent file or class is wrong; names file and line
-    ├── ProgramFailed       a program that is an agent ended with an error (its workspace is scored all the same)
-    ├── ModelError          a model call failed
-    │   ├── ProviderError   … for reasons outside the agent (``provider_error``)
-    │   │   ├── AuthError, QuotaError, RateLimitError, ProviderDownError
-    │   ├── ContextWindowError   the prompt is too long (the agent's to handle)
-    │   └── BadRequestError      the provider refused the request as malformed
-    └── TrialOver           the environment accepts no further action
+    MlabError ├── ConfigError         an option, setting or name is wrong (a usage error, exit 4)
+    ├── SuiteError          a task folder is wrong; names file, key, value, values allowed ├──
+    DataUnavailable     data are not prepared and cannot be now; ``mend`` is the command that helps
+    ├── RequirementMissing  a key, package, GPU or sandbox is absent; ``mend`` is the command that
+    helps ├── ScoringError        a baseline or threshold cannot judge a score ├── WireError
+    a value cannot travel between processes ├── StoreError          a run directory is missing, torn
+    or of another format ├── SandboxError        a sandbox could not be started or talked to
+    (``infra_error`` for a trial) ├── EvaluatorError      the task's evaluator raised or returned
+    nonsense (``task_error``) ├── ReplayError         a recording of model calls does not fit, is
+    damaged or missing (``infra_error``) ├── AgentLoadError      an agent file or class is wrong;
+    names file and line ├── ProgramFailed       a program that is an agent ended with an error (its
+    workspace is scored all the same) ├── ModelError          a model call failed │   ├──
+    ProviderError   … for reasons outside the agent (``provider_error``) │   │   ├── AuthError,
+    QuotaError, RateLimitError, ProviderDownError │   ├── ContextWindowError   the prompt is too
+    long (the agent's to handle) │   └── BadRequestError      the provider refused the request as
+    malformed └── TrialOver           the environment accepts no further action
         └── BudgetExhausted … because a limit was reached; ``limit`` names it
 
 Every message names the thing, the value found and the way out.
@@ -80,17 +77,18 @@ class AgentLoadError(MlabError):
 
 
 class ReplayError(MlabError):
-    """A recording of model calls is missing or damaged, or the calls are no longer those that were recorded."""
+    """A recording of model calls is missing or damaged, or the calls are no longer those that were
+    recorded."""
 
 
 class ProgramFailed(MlabError):
-    """A program that is an agent ended with an error. What it left is scored; without a submission it is an
-    ``agent_error`` of this message."""
+    """A program that is an agent ended with an error. What it left is scored; without a submission
+    it is an ``agent_error`` of this message."""
 
 
 class ModelError(MlabError):
-    """A model call failed, after ``retries`` repetitions and ``waited`` seconds of waiting. ``seconds`` is how long it
-    took where a clock does not tell: it was replayed."""
+    """A model call failed, after ``retries`` repetitions and ``waited`` seconds of waiting.
+    ``seconds`` is how long it took where a clock does not tell: it was replayed."""
 
     retries: int = 0
     waited: float = 0.0
@@ -113,7 +111,8 @@ class AuthError(ProviderError):
 
 
 class QuotaError(ProviderError):
-    """The account has no money or quota left (402, insufficient_quota): waiting does not mend it."""
+    """The account has no money or quota left (402, insufficient_quota): waiting does not mend
+    it."""
 
     for_everyone = True
 

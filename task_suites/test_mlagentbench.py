@@ -1,4 +1,5 @@
-"""The suite mlagentbench: an agent's trial passes when its final workspace beats the task's baseline."""
+"""The suite mlagentbench: an agent's trial passes when its final workspace beats the task's
+baseline."""
 
 from __future__ import annotations
 
@@ -9,5 +10,6 @@ if TYPE_CHECKING:
 
 
 def test_beats_baseline(mlab_trial: Trial) -> None:
-    """The score is strictly better than the baseline by the task's threshold, 10 % unless task.toml says otherwise."""
+    """The score is strictly better than the baseline by the task's threshold, 10 % unless task.toml
+    says otherwise."""
     assert mlab_trial.beats_baseline, mlab_trial.explain()

@@ -16,7 +16,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 @pytest.mark.parametrize(
     ("command", "page"), [("options", "options"), ("tasks", "tasks"), ("agents", "agent-settings")]
 )
-def test_a_generated_page_is_up_to_date(command: str, page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_generated_page_is_up_to_date(
+    command: str, page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([command, "--markdown"]) == 0
     written = (ROOT / "docs" / f"{page}.md").read_text()
     assert capsys.readouterr().out == written, f"mlab {command} --markdown > docs/{page}.md"

@@ -16,8 +16,24 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pytest_mlab"
 STDLIB_ONLY = ("core", "evaluation", "sandboxes/inside")
 PYTEST = {"pytest", "_pytest", "xdist"}
-IMPORT_PYTEST = {"plugin", "testing", "__init__"}  # `__init__` imports the plugin's `Trial`, on first use
-HEAVY = ("litellm", "torch", "pandas", "numpy", "docker", "matplotlib", "ray", "pydantic", "scipy", "sklearn", "httpx")
+IMPORT_PYTEST = {
+    "plugin",
+    "testing",
+    "__init__",
+}  # `__init__` imports the plugin's `Trial`, on first use
+HEAVY = (
+    "litellm",
+    "torch",
+    "pandas",
+    "numpy",
+    "docker",
+    "matplotlib",
+    "ray",
+    "pydantic",
+    "scipy",
+    "sklearn",
+    "httpx",
+)
 
 
 @cache
@@ -52,7 +68,8 @@ def part_of(name: str) -> str:
 
 
 def imports_of(path: Path, *, top_level: bool = False) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of every import in ``path``; only those run on import when ``top_level``."""
+    """Line and dotted name of every import in ``path``; only those run on import when
+    ``top_level``."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     nodes: list[ast.AST] = list(tree.body) if top_level else list(ast.walk(tree))
     for node in nodes:
@@ -60,14 +77,17 @@ def imports_of(path: Path, *, top_level: bool = False) -> Iterator[tuple[int, st
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             # An agent may have helper files beside it; the package itself spells imports out.
-            assert node.level == 0 or path.parent.name == "agents", f"{path}:{node.lineno}: relative import"
+            assert node.level == 0 or path.parent.name == "agents", (
+                f"{path}:{node.lineno}: relative import"
+            )
             module = node.module or "" if node.level == 0 else f".{node.module}"
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
 
 
 @cache
 def own_imports() -> Mapping[str, frozenset[tuple[int, str]]]:
-    """For every module of the package, the lines and names of the package's modules that it imports."""
+    """For every module of the package, the lines and names of the package's modules that it
+    imports."""
     names = {dotted(path) for path in modules()}
     found: dict[str, frozenset[tuple[int, str]]] = {}
     for path in modules():
@@ -98,14 +118,23 @@ def test_a_module_imports_only_what_its_row_allows() -> None:
 
 def test_the_rows_know_no_circle() -> None:
     order = list(rules())
-    backwards = [(part, name) for i, part in enumerate(order) for name in rules()[part] if order.index(name) >= i]
+    backwards = [
+        (part, name)
+        for i, part in enumerate(order)
+        for name in rules()[part]
+        if order.index(name) >= i
+    ]
     # `__init__` is last: whoever imports a public name gets it from where it stands.
     assert not backwards
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     edges = {
-        name: {other for _, other in others if other != "pytest_mlab" and not name.startswith(f"{other}.")}
+        name: {
+            other
+            for _, other in others
+            if other != "pytest_mlab" and not name.startswith(f"{other}.")
+        }
         for name, others in own_imports().items()
     }
     left = dict(edges)
@@ -148,7 +177,9 @@ def test_content_uses_public_names_only(folder: str) -> None:
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in sorted((ROOT / folder).rglob("*.py"))
         for line, name in imports_of(path)
-        if name.startswith("pytest_mlab.") and name.count(".") > 1 and not name.startswith("pytest_mlab.evaluation.")
+        if name.startswith("pytest_mlab.")
+        and name.count(".") > 1
+        and not name.startswith("pytest_mlab.evaluation.")
     ]
     assert not wrong
 
@@ -162,17 +193,28 @@ def test_public_names_exist() -> None:
 
 def test_loading_the_plugin_imports_nothing_heavy() -> None:
     code = "import sys, pytest_mlab.plugin; print(*sorted({m.split('.')[0] for m in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not set(HEAVY) & set(loaded)
 
 
 def test_an_idle_session_imports_nothing_heavy(tmp_path: Path) -> None:
     (tmp_path / "test_nothing.py").write_text("def test_nothing(): pass\n")
     (tmp_path / "conftest.py").write_text(
-        "import sys\ndef pytest_unconfigure():\n    print('LOADED', *sorted({m.split('.')[0] for m in sys.modules}))\n"
+        "import sys\ndef pytest_unconfigure():\n    print('LOADED', *sorted({m.split('.')[0] for m"
+        " in sys.modules}))\n"
     )
     others = ("no:cacheprovider", "no:hypothesispytest", "no:langsmith_plugin")
-    command = [sys.executable, "-m", "pytest", "-q", "-s", *(word for other in others for word in ("-p", other)), "."]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-s",
+        *(word for other in others for word in ("-p", other)),
+        ".",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     loaded = next(line for line in done.stdout.splitlines() if line.startswith("LOADED")).split()
     assert "pytest_mlab" in loaded

@@ -28,7 +28,9 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     task = write_toy_task(root / "task_suites" / "mine" / "spam", evaluator=block("def evaluate"))
     for path in task.rglob("*"):
         if path.is_file():
-            path.write_text(path.read_text().replace('"label"', '"spam"').replace("label and", "spam and"))
+            path.write_text(
+                path.read_text().replace('"label"', '"spam"').replace("label and", "spam and")
+            )
     (root / "task_suites" / "test_mine.py").write_text(block("def test_beats_baseline"))
     (root / "agents").mkdir()
     (root / "agents" / "greedy.py").write_text(block("class Greedy"))
@@ -36,9 +38,18 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_the_task_is_won_by_its_reference_and_not_by_its_starter(project: Path, pytester: pytest.Pytester) -> None:
-    options = ["--mlab-suite=mine", "--mlab-repeats=1", "--mlab-sandbox=local", "--mlab-gate=aggregate"]
-    done = pytester.runpytest_subprocess(*options, "--mlab-agent=reference", "--mlab-agent=baseline", "-v")
+def test_the_task_is_won_by_its_reference_and_not_by_its_starter(
+    project: Path, pytester: pytest.Pytester
+) -> None:
+    options = [
+        "--mlab-suite=mine",
+        "--mlab-repeats=1",
+        "--mlab-sandbox=local",
+        "--mlab-gate=aggregate",
+    ]
+    done = pytester.runpytest_subprocess(
+        *options, "--mlab-agent=reference", "--mlab-agent=baseline", "-v"
+    )
     assert done.ret == 0
     done.stdout.fnmatch_lines(["*spam-reference-1*PASSED*", "*spam-baseline-1*BELOW*"])
 
@@ -50,7 +61,9 @@ def test_the_agent_works_with_a_model(
         monkeypatch.setenv("OPENAI_API_KEY", "sk-readme")
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         options = ["--mlab-suite=mine", "--mlab-repeats=1", "--mlab-sandbox=local"]
-        done = pytester.runpytest_subprocess(*options, "--mlab-agent=greedy", "--mlab-model=openai/any")
+        done = pytester.runpytest_subprocess(
+            *options, "--mlab-agent=greedy", "--mlab-model=openai/any"
+        )
     assert done.ret == 0
     assert len(server.requests) == 2
 

@@ -1,9 +1,9 @@
 """Which settings of the command line go to which agent.
 
-``--mlab-agent-arg=key=value`` goes to every named agent that has settings, ``agent.key=value`` to one; what stands in
-brackets behind a reference (``research[retrieval=true,shown_steps=5]``) makes a variant of that agent with a name of
-its own, so that several can be compared in one run. The more special wins.
-"""
+``--mlab-agent-arg=key=value`` goes to every named agent that has settings, ``agent.key=value`` to
+one; what stands in brackets behind a reference (``research[retrieval=true,shown_steps=5]``) makes a
+variant of that agent with a name of its own, so that several can be compared in one run. The more
+special wins."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class AgentArg:
 
 @dataclass(frozen=True)
 class Named:
-    """A reference without its brackets, and what stood in them; ``called`` is a name that it gives itself."""
+    """A reference without its brackets, and what stood in them; ``called`` is a name that it gives
+    itself."""
 
     ref: str
     own: tuple[AgentArg, ...] = ()
@@ -49,7 +50,11 @@ class Named:
         """What a variant of the agent ``name`` is called."""
         if self.called:
             return self.called
-        return f"{name}[{','.join(f'{arg.key}={arg.value}' for arg in self.own)}]" if self.own else name
+        return (
+            f"{name}[{','.join(f'{arg.key}={arg.value}' for arg in self.own)}]"
+            if self.own
+            else name
+        )
 
 
 def parse_args(texts: Iterable[str]) -> tuple[AgentArg, ...]:
@@ -64,13 +69,16 @@ def parse_args(texts: Iterable[str]) -> tuple[AgentArg, ...]:
 
 
 def parse_named(ref: str) -> Named:
-    """A reference to an agent, taken apart. Raises ConfigError for what stands in brackets and is no setting."""
+    """A reference to an agent, taken apart. Raises ConfigError for what stands in brackets and is
+    no setting."""
     if ref.startswith(COMMAND):  # a command line may hold brackets
         return _command(ref.removeprefix(COMMAND))
     match = _VARIANT.fullmatch(ref)
     if match is None:
         return Named(ref)
-    own = tuple(_parse(part.strip(), f"--mlab-agent={ref}") for part in _BETWEEN.split(match["args"]))
+    own = tuple(
+        _parse(part.strip(), f"--mlab-agent={ref}") for part in _BETWEEN.split(match["args"])
+    )
     keys = [arg.key for arg in own]
     for arg in own:
         if arg.agent or keys.count(arg.key) > 1:
@@ -82,23 +90,38 @@ def _command(line: str) -> Named:
     """``command:LINE`` is the agent ``command`` with that line, called by its program."""
     words = line.split()
     if not words:
-        raise ConfigError(f"--mlab-agent={COMMAND}{line}: name a program, such as {COMMAND}./my_agent.sh")
-    return Named("command", (AgentArg("", "command", line),), f"command-{PurePosixPath(words[0]).stem}")
+        raise ConfigError(
+            f"--mlab-agent={COMMAND}{line}: name a program, such as {COMMAND}./my_agent.sh"
+        )
+    return Named(
+        "command", (AgentArg("", "command", line),), f"command-{PurePosixPath(words[0]).stem}"
+    )
 
 
-def texts_for(name: str, args: Sequence[AgentArg], own: Sequence[AgentArg], *, has_settings: bool) -> dict[str, str]:
-    """What is given to the agent ``name`` by setting. One without settings is passed over by what is meant for all."""
+def texts_for(
+    name: str, args: Sequence[AgentArg], own: Sequence[AgentArg], *, has_settings: bool
+) -> dict[str, str]:
+    """What is given to the agent ``name`` by setting. One without settings is passed over by what
+    is meant for all."""
     general = {arg.key: arg.value for arg in args if not arg.agent} if has_settings else {}
-    return general | {arg.key: arg.value for arg in args if arg.agent == name} | {arg.key: arg.value for arg in own}
+    return (
+        general
+        | {arg.key: arg.value for arg in args if arg.agent == name}
+        | {arg.key: arg.value for arg in own}
+    )
 
 
 def check_used(args: Sequence[AgentArg], agents: dict[str, bool]) -> None:
-    """Raise ConfigError for a setting that reaches no agent; ``agents`` tells by name whether it has settings."""
+    """Raise ConfigError for a setting that reaches no agent; ``agents`` tells by name whether it
+    has settings."""
     for arg in args:
         if arg.agent and arg.agent not in agents:
             raise ConfigError(f"{arg.text}: {unknown('agent', arg.agent, agents)} of this run")
         if not arg.agent and not any(agents.values()):
-            raise ConfigError(f"{arg.text}: {' and '.join(agents)} ha{'s' if len(agents) == 1 else 've'} no settings")
+            raise ConfigError(
+                f"{arg.text}: {' and '.join(agents)} ha{'s' if len(agents) == 1 else 've'} no"
+                " settings"
+            )
 
 
 def _parse(text: str, where: str) -> AgentArg:

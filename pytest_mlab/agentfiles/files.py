@@ -1,9 +1,8 @@
 """Agents as files: loading one, telling what is wrong with it by file and line, and its digest.
 
-A file is loaded as a module of a package made for its folder, so that ``from .helpers import …`` finds the files
-beside it (and the built-in agents behind them), ``import json`` finds what it always finds, and two folders never
-get in each other's way.
-"""
+A file is loaded as a module of a package made for its folder, so that ``from .helpers import …``
+finds the files beside it (and the built-in agents behind them), ``import json`` finds what it
+always finds, and two folders never get in each other's way."""
 
 from __future__ import annotations
 
@@ -28,8 +27,8 @@ NEEDS_MODEL = "needs_model = True  # or False, when it never calls a model"
 def load_file(path: Path, fallbacks: Sequence[Path] = ()) -> ModuleType:
     """The module in ``path``; relative imports look beside it, then into ``fallbacks``.
 
-    Raises AgentLoadError naming the file and line of a syntax error or of whatever its import raised.
-    """
+    Raises AgentLoadError naming the file and line of a syntax error or of whatever its import
+    raised."""
     if not path.is_file():
         raise AgentLoadError(f"{path}: no such file")
     package = _package(path.parent, fallbacks)
@@ -49,33 +48,40 @@ def import_named(module: str) -> ModuleType:
 
 
 def pick_class(module: ModuleType, name: str = "") -> type[Agent]:
-    """The agent class of a module: ``name``, else what ``AGENT`` names, else the only class with a method ``run``
-    that is defined there. Raises AgentLoadError when there is none or more than one, and when it is no agent."""
+    """The agent class of a module: ``name``, else what ``AGENT`` names, else the only class with a
+    method ``run`` that is defined there. Raises AgentLoadError when there is none or more than one,
+    and when it is no agent."""
     file = Path(module.__file__ or module.__name__)
     found = getattr(module, name or "AGENT", None)
     if found is None and name:
         candidates = ", ".join(_classes_with_run(module)) or "none"
-        raise AgentLoadError(f"{file}: no class {name!r} there; classes with a method run: {candidates}")
+        raise AgentLoadError(
+            f"{file}: no class {name!r} there; classes with a method run: {candidates}"
+        )
     if found is None:
         candidates_found = _classes_with_run(module)
         if not candidates_found:
-            raise AgentLoadError(f"{file}: no class with a method run(self, env), so there is no agent in this file")
+            raise AgentLoadError(
+                f"{file}: no class with a method run(self, env), so there is no agent in this file"
+            )
         if len(candidates_found) > 1:
             raise AgentLoadError(
-                f"{file}: more than one agent: {', '.join(sorted(candidates_found))}; "
-                f"choose by {file.name}:{min(candidates_found)} or by a line AGENT = {min(candidates_found)}"
+                f"{file}: more than one agent: {', '.join(sorted(candidates_found))}; choose by"
+                f" {file.name}:{min(candidates_found)} or by a line AGENT = {min(candidates_found)}"
             )
         found = next(iter(candidates_found.values()))
     if not inspect.isclass(found):
-        raise AgentLoadError(f"{file}: {name or 'AGENT'} is {type(found).__name__} {found!r:.60}, not a class")
+        raise AgentLoadError(
+            f"{file}: {name or 'AGENT'} is {type(found).__name__} {found!r:.60}, not a class"
+        )
     _check(found, file)
     return cast("type[Agent]", found)
 
 
 def is_agent_file(path: Path) -> bool:
-    """True when the file seems to define an agent, judged without running it: a class with ``run`` or
-    ``needs_model``, one derived from a file beside it, or ``AGENT``. A file that does not parse counts as one, so
-    that asking for it shows the syntax error."""
+    """True when the file seems to define an agent, judged without running it: a class with ``run``
+    or ``needs_model``, one derived from a file beside it, or ``AGENT``. A file that does not parse
+    counts as one, so that asking for it shows the syntax error."""
     if path.name.startswith(("_", ".", "test_")) or path.name == "conftest.py":
         return False
     try:
@@ -92,10 +98,13 @@ def is_agent_file(path: Path) -> bool:
 
 
 def agent_digest(path: Path, fallbacks: Sequence[Path] = ()) -> str:
-    """sha256 over what an agent consists of: its file, the files beside it that it imports (and that those import),
-    and files that carry the name of one of them and an ending of their own, such as a prompt."""
+    """sha256 over what an agent consists of: its file, the files beside it that it imports (and
+    that those import), and files that carry the name of one of them and an ending of their own,
+    such as a prompt."""
     digest = hashlib.sha256()
-    for file in sorted(_closure(path, [path.parent, *fallbacks]), key=lambda file: (file.name, str(file))):
+    for file in sorted(
+        _closure(path, [path.parent, *fallbacks]), key=lambda file: (file.name, str(file))
+    ):
         for part in (file, *_companions(file)):
             content = hashlib.sha256(part.read_bytes()).hexdigest()
             digest.update(f"{part.name}\0{content}\n".encode())
@@ -103,10 +112,15 @@ def agent_digest(path: Path, fallbacks: Sequence[Path] = ()) -> str:
 
 
 def content_digest(files: Mapping[str, Path]) -> str:
-    """sha256 over files and folders by name: contents, names below a folder, and what may be executed."""
+    """sha256 over files and folders by name: contents, names below a folder, and what may be
+    executed."""
     digest = hashlib.sha256()
     for name, path in sorted(files.items()):
-        found = sorted(one for one in path.rglob("*") if "__pycache__" not in one.parts) if path.is_dir() else [path]
+        found = (
+            sorted(one for one in path.rglob("*") if "__pycache__" not in one.parts)
+            if path.is_dir()
+            else [path]
+        )
         for one in found:
             if one.is_file():
                 content = hashlib.sha256(one.read_bytes()).hexdigest()
@@ -136,7 +150,11 @@ def _import_problem(error: BaseException, path: Path) -> str:
     ]
     where = f"{own[-1].filename}:{own[-1].lineno}" if own else str(path)
     message = f"{where}: loading it raised {type(error).__name__}: {error}"
-    if isinstance(error, ModuleNotFoundError) and error.name and (path.parent / f"{error.name}.py").is_file():
+    if (
+        isinstance(error, ModuleNotFoundError)
+        and error.name
+        and (path.parent / f"{error.name}.py").is_file()
+    ):
         message += f"; a file beside the agent is imported by: from .{error.name} import …"
     return message
 
@@ -145,7 +163,9 @@ def _classes_with_run(module: ModuleType) -> dict[str, type]:
     return {
         name: value
         for name, value in vars(module).items()
-        if inspect.isclass(value) and value.__module__ == module.__name__ and callable(getattr(value, "run", None))
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and callable(getattr(value, "run", None))
         if not name.startswith("_")
     }
 
@@ -161,7 +181,8 @@ def _check(found: type, file: Path) -> None:
         raise AgentLoadError(f"{where}: run must be callable as run(self, env): {error}") from None
     if not isinstance(getattr(found, "needs_model", None), bool):
         raise AgentLoadError(
-            f"{where} does not say whether it calls a model; add this line to the class:\n    {NEEDS_MODEL}"
+            f"{where} does not say whether it calls a model; add this line to the class:\n   "
+            f" {NEEDS_MODEL}"
         )
     if problem := fault(found) or _fault_of_extras(found):
         raise AgentLoadError(f"{where}: {problem}")
@@ -169,7 +190,8 @@ def _check(found: type, file: Path) -> None:
         inspect.signature(found).bind()
     except TypeError as error:
         raise AgentLoadError(
-            f"{where}: its constructor must work without arguments ({error}); give every parameter a default"
+            f"{where}: its constructor must work without arguments ({error}); give every parameter"
+            " a default"
         ) from None
 
 
@@ -180,7 +202,10 @@ def _fault_of_extras(found: type) -> str:
         return f"its interactive is {interactive!r:.80}; it says True or False"
     requirements = getattr(found, "requirements", ())
     if not isinstance(requirements, (tuple, list)):
-        return f'its requirements are {requirements!r:.80}; write a tuple, such as requirements = ("langchain>=1",)'
+        return (
+            f"its requirements are {requirements!r:.80}; write a tuple, such as requirements ="
+            ' ("langchain>=1",)'
+        )
     return next(filter(None, map(_fault_of_requirement, requirements)), "")
 
 
@@ -190,7 +215,10 @@ def _fault_of_requirement(text: object) -> str:
     try:
         Requirement(str(text))
     except InvalidRequirement as error:
-        return f"its requirements hold {text!r:.80}, which pip would not take: {str(error).splitlines()[0]}"
+        return (
+            f"its requirements hold {text!r:.80}, which pip would not take:"
+            f" {str(error).splitlines()[0]}"
+        )
     return ""
 
 
@@ -203,7 +231,11 @@ def _line_of(found: type) -> int:
 
 def _makes_agent(node: ast.stmt, beside: set[str]) -> bool:
     if isinstance(node, ast.ClassDef):
-        names = {part.name for part in node.body if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))}
+        names = {
+            part.name
+            for part in node.body
+            if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))
+        }
         return bool(
             "run" in names
             or any("needs_model" in _assigned(part) for part in node.body)

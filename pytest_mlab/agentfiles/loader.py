@@ -1,9 +1,9 @@
 """From an agent's reference to its class.
 
-A reference is a name (``agents/<name>.py`` under the user's rootdir, then a built-in agent, then an entry point of the
-group ``pytest_mlab.agents``), a file (``path/to/file.py`` or ``path/to/file.py:Class``, relative to the working
-directory or to the rootdir), or ``package.module:Class`` (importable as it is or from the rootdir).
-"""
+A reference is a name (``agents/<name>.py`` under the user's rootdir, then a built-in agent, then an
+entry point of the group ``pytest_mlab.agents``), a file (``path/to/file.py`` or
+``path/to/file.py:Class``, relative to the working directory or to the rootdir), or
+``package.module:Class`` (importable as it is or from the rootdir)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from pytest_mlab.agentfiles.args import AgentArg, Named, check_used, parse_args, parse_named, texts_for
+from pytest_mlab.agentfiles.args import (
+    AgentArg,
+    Named,
+    check_used,
+    parse_args,
+    parse_named,
+    texts_for,
+)
 from pytest_mlab.agentfiles.files import (
     agent_digest,
     content_digest,
@@ -40,7 +47,8 @@ _MODULE = re.compile(r"(?P<module>\w+(?:\.\w+)*):(?P<name>\w+)")
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a reference leads: a file, or an importable module; ``class_name`` '' leaves the choice to the file."""
+    """Where a reference leads: a file, or an importable module; ``class_name`` '' leaves the choice
+    to the file."""
 
     shown: str
     file: Path | None = None
@@ -51,33 +59,44 @@ class _Place:
 def load_agent(ref: str, rootdir: Path) -> type[Agent]:
     """The agent class that ``ref`` means.
 
-    Raises ConfigError for a name that does not exist (with the nearest match and all names) and AgentLoadError,
-    naming file and line, for a file or class that is wrong.
-    """
+    Raises ConfigError for a name that does not exist (with the nearest match and all names) and
+    AgentLoadError, naming file and line, for a file or class that is wrong."""
     return _load(_find(ref, rootdir), rootdir)
 
 
-def plan_agents(refs: Iterable[str], rootdir: Path, args: Iterable[str] = ()) -> tuple[PlannedAgent, ...]:
-    """What a plan keeps of each agent, with the settings ``args`` (``key=value``, ``agent.key=value``) and those in
-    brackets behind a reference. Raises as :func:`load_agent` does, and ConfigError for a setting that is wrong."""
+def plan_agents(
+    refs: Iterable[str], rootdir: Path, args: Iterable[str] = ()
+) -> tuple[PlannedAgent, ...]:
+    """What a plan keeps of each agent, with the settings ``args`` (``key=value``,
+    ``agent.key=value``) and those in brackets behind a reference. Raises as :func:`load_agent`
+    does, and ConfigError for a setting that is wrong."""
     parsed = parse_args(args)
     named = [parse_named(ref) for ref in dict.fromkeys(refs)]
     places = [_find(one.ref, rootdir) for one in named]
     kinds = [_load(place, rootdir) for place in places]
-    check_used(parsed, {p.shown: settings_of(kind) is not None for p, kind in zip(places, kinds, strict=True)})
+    check_used(
+        parsed,
+        {p.shown: settings_of(kind) is not None for p, kind in zip(places, kinds, strict=True)},
+    )
     agents = [
-        _planned(one, place, kind, parsed, rootdir) for one, place, kind in zip(named, places, kinds, strict=True)
+        _planned(one, place, kind, parsed, rootdir)
+        for one, place, kind in zip(named, places, kinds, strict=True)
     ]
     names = [agent.name for agent in agents]
     return tuple(
-        replace(agent, name=f"{agent.name}-{agent.digest[:4]}") if one.called and names.count(one.called) > 1 else agent
+        (
+            replace(agent, name=f"{agent.name}-{agent.digest[:4]}")
+            if one.called and names.count(one.called) > 1
+            else agent
+        )
         for one, agent in zip(named, agents, strict=True)
     )
 
 
 def plan_agent(ref: str, rootdir: Path) -> PlannedAgent:
-    """What a plan keeps of an agent: the name to show, a reference that leads to the same class from any working
-    directory, the digest of its files and settings, and whether it calls a model. Raises as :func:`plan_agents`."""
+    """What a plan keeps of an agent: the name to show, a reference that leads to the same class
+    from any working directory, the digest of its files and settings, and whether it calls a model.
+    Raises as :func:`plan_agents`."""
     return plan_agents([ref], rootdir)[0]
 
 
@@ -87,11 +106,15 @@ def digest_now(agent: PlannedAgent, rootdir: Path) -> str:
     return _digest(place, _load(place, rootdir), agent.settings, rootdir)
 
 
-def _planned(named: Named, place: _Place, found: type[Agent], args: Sequence[AgentArg], rootdir: Path) -> PlannedAgent:
+def _planned(
+    named: Named, place: _Place, found: type[Agent], args: Sequence[AgentArg], rootdir: Path
+) -> PlannedAgent:
     texts = texts_for(place.shown, args, named.own, has_settings=settings_of(found) is not None)
     settings = read_settings(found, texts, place.shown)
     made = make_agent(found, settings) if hasattr(found, "program_files") else found
-    lasting = f"{place.file}:{found.__name__}" if place.file else f"{place.module}:{place.class_name}"
+    lasting = (
+        f"{place.file}:{found.__name__}" if place.file else f"{place.module}:{place.class_name}"
+    )
     return PlannedAgent(
         name=named.shown(place.shown),
         ref=lasting,
@@ -112,11 +135,17 @@ def _files(place: _Place, found: type[Agent]) -> str:
     return agent_digest(file, _fallbacks()) if file.suffix == ".py" else ""
 
 
-def _digest(place: _Place, found: type[Agent], settings: Mapping[str, object], rootdir: Path) -> str:
+def _digest(
+    place: _Place, found: type[Agent], settings: Mapping[str, object], rootdir: Path
+) -> str:
     digest = _files(place, found)
     if settings:
-        digest = hashlib.sha256(f"{digest}\n{json.dumps(dict(settings), sort_keys=True)}".encode()).hexdigest()
-    if shown := shown_files(make_agent(found, settings), rootdir) if hasattr(found, "program_files") else {}:
+        digest = hashlib.sha256(
+            f"{digest}\n{json.dumps(dict(settings), sort_keys=True)}".encode()
+        ).hexdigest()
+    if shown := (
+        shown_files(make_agent(found, settings), rootdir) if hasattr(found, "program_files") else {}
+    ):
         digest = hashlib.sha256(f"{digest}\n{content_digest(shown)}".encode()).hexdigest()
     return digest
 
@@ -128,14 +157,19 @@ def _installed(agent: Agent, rootdir: Path) -> str:
 
 
 def shown_files(agent: Agent, rootdir: Path) -> Mapping[str, Path]:
-    """The files of the host that an agent wants its programs to see, by their words for them. Raises ConfigError."""
+    """The files of the host that an agent wants its programs to see, by their words for them.
+    Raises ConfigError."""
     files = getattr(agent, "program_files", None)
     return {} if files is None else files(rootdir)
 
 
 def known_agents(rootdir: Path) -> tuple[str, ...]:
     """The names of all agents that can be asked for by name, sorted."""
-    names = {file.stem.replace("_", "-") for folder in search_path(rootdir, "agents") for file in _agent_files(folder)}
+    names = {
+        file.stem.replace("_", "-")
+        for folder in search_path(rootdir, "agents")
+        for file in _agent_files(folder)
+    }
     return tuple(sorted(names | {point.name for point in _points()}))
 
 
@@ -162,7 +196,8 @@ def _find(ref: str, rootdir: Path) -> _Place:
         if (file := folder / f"{stem}.py").is_file():
             return _Place(ref, file.resolve())  # it seems to be no agent: loading it says why
     raise ConfigError(
-        unknown("agent", ref, known_agents(rootdir)) + "; a file is given as path/to/file.py or path/to/file.py:Class"
+        unknown("agent", ref, known_agents(rootdir))
+        + "; a file is given as path/to/file.py or path/to/file.py:Class"
     )
 
 
@@ -171,7 +206,9 @@ def _existing(path: Path, rootdir: Path) -> Path:
     for candidate in tried:
         if candidate.is_file():
             return candidate
-    raise ConfigError(f"agent file {str(path)!r} does not exist; looked for {' and '.join(map(str, tried))}")
+    raise ConfigError(
+        f"agent file {str(path)!r} does not exist; looked for {' and '.join(map(str, tried))}"
+    )
 
 
 def _load(place: _Place, rootdir: Path) -> type[Agent]:
@@ -181,7 +218,9 @@ def _load(place: _Place, rootdir: Path) -> type[Agent]:
         sys.path.append(str(rootdir))  # last: a project's own modules never hide installed ones
     module = import_named(place.module)
     if not place.class_name:
-        raise AgentLoadError(f"entry point {place.shown!r} names {place.module!r}; it must name module:Class")
+        raise AgentLoadError(
+            f"entry point {place.shown!r} names {place.module!r}; it must name module:Class"
+        )
     return pick_class(module, place.class_name)
 
 

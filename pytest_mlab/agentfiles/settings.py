@@ -1,7 +1,8 @@
-"""An agent's settings: what its class declares, what was given for them, and the agent made with them.
+"""An agent's settings: what its class declares, what was given for them, and the agent made with
+them.
 
-A class may hold ``Settings``, a pydantic model in which every field has a default; its constructor then takes one.
-"""
+A class may hold ``Settings``, a pydantic model in which every field has a default; its constructor
+then takes one."""
 
 from __future__ import annotations
 
@@ -40,7 +41,11 @@ def settings_of(kind: type[Agent]) -> type[BaseModel] | None:
 def declared(kind: type[Agent]) -> list[Setting]:
     """An agent's settings in the order of their declaration."""
     model = settings_of(kind)
-    return [] if model is None else [_setting(name, field) for name, field in model.model_fields.items()]
+    return (
+        []
+        if model is None
+        else [_setting(name, field) for name, field in model.model_fields.items()]
+    )
 
 
 def fault(kind: type) -> str:
@@ -51,7 +56,9 @@ def fault(kind: type) -> str:
     from pydantic import BaseModel
 
     if not (inspect.isclass(model) and issubclass(model, BaseModel)):
-        return f"its Settings is {model!r:.80}; it has to be a class derived from pydantic.BaseModel"
+        return (
+            f"its Settings is {model!r:.80}; it has to be a class derived from pydantic.BaseModel"
+        )
     required = [name for name, field in model.model_fields.items() if field.is_required()]
     if required:
         return f"its Settings has no default for {', '.join(required)}; give every field one"
@@ -66,12 +73,12 @@ def fault(kind: type) -> str:
 
 
 def read_settings(kind: type[Agent], given: Mapping[str, str], agent: str) -> dict[str, Any]:
-    """The values of the texts ``given`` by setting, as JSON values; what equals its default is left out.
+    """The values of the texts ``given`` by setting, as JSON values; what equals its default is left
+    out.
 
-    A value is taken as it stands where that is allowed (``5``, ``true``), else as JSON (``["Read File"]``), else as a
-    list with commas (``Read File,Write File``). Raises ConfigError naming ``agent``, the setting, the value found and
-    all settings.
-    """
+    A value is taken as it stands where that is allowed (``5``, ``true``), else as JSON (``["Read
+    File"]``), else as a list with commas (``Read File,Write File``). Raises ConfigError naming
+    ``agent``, the setting, the value found and all settings."""
     model = settings_of(kind)
     if not given:
         return {}
@@ -87,7 +94,8 @@ def read_settings(kind: type[Agent], given: Mapping[str, str], agent: str) -> di
 
 
 def make_agent(kind: type[Agent], settings: Mapping[str, Any]) -> Agent:
-    """The agent with ``settings`` (JSON values), or with all defaults. Raises whatever its constructor does."""
+    """The agent with ``settings`` (JSON values), or with all defaults. Raises whatever its
+    constructor does."""
     model = settings_of(kind)
     if model is None or not settings:
         return kind()
@@ -102,8 +110,11 @@ def _value(kind: type[Agent], model: type[BaseModel], agent: str, key: str, text
         )
     first = ""
     for reading in _readings(text):
-        # Only what is wrong with this very value: fields that fit together only with others are judged as a whole.
-        problems = [message for name, message in _validated(model, {key: reading})[0] if name == key]
+        # Only what is wrong with this very value: fields that fit together only with others are
+        # judged as a whole.
+        problems = [
+            message for name, message in _validated(model, {key: reading})[0] if name == key
+        ]
         if not problems:
             return reading
         first = first or problems[0]
@@ -117,7 +128,9 @@ def _readings(text: str) -> Iterator[Any]:
     yield [part.strip() for part in text.split(",")] if text.strip() else []
 
 
-def _validated(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[list[tuple[str, str]], BaseModel | None]:
+def _validated(
+    model: type[BaseModel], values: Mapping[str, Any]
+) -> tuple[list[tuple[str, str]], BaseModel | None]:
     """What is wrong with ``values`` (setting, message), and the settings when nothing is."""
     from pydantic import ValidationError
 
@@ -130,18 +143,28 @@ def _validated(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[list[
 
 def _setting(name: str, field: FieldInfo) -> Setting:
     annotation = field.annotation
-    kind = annotation.__name__ if inspect.isclass(annotation) and not hasattr(annotation, "__args__") else None
+    kind = (
+        annotation.__name__
+        if inspect.isclass(annotation) and not hasattr(annotation, "__args__")
+        else None
+    )
     default = field.get_default(call_default_factory=True)
     return Setting(
         name,
         kind or str(annotation).replace("typing.", ""),
-        json.dumps(default, default=lambda value: list(value) if isinstance(value, (set, frozenset)) else str(value)),
+        json.dumps(
+            default,
+            default=lambda value: (
+                list(value) if isinstance(value, (set, frozenset)) else str(value)
+            ),
+        ),
         " ".join((field.description or "").split()),
     )
 
 
 def _known(kind: type[Agent], agent: str) -> str:
     lines = [
-        f"  {s.name} = {s.default} ({s.kind})" + (f": {s.description}" if s.description else "") for s in declared(kind)
+        f"  {s.name} = {s.default} ({s.kind})" + (f": {s.description}" if s.description else "")
+        for s in declared(kind)
     ]
     return "\n".join([f"settings of {agent}, with their defaults:", *lines])

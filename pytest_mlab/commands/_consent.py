@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SLUG",
         help="say that you have accepted the rules of a competition or data set (repeatable)",
     )
-    parser.add_argument("--yes", action="store_true", help="say so for all rules of the tasks asked for")
+    parser.add_argument(
+        "--yes", action="store_true", help="say so for all rules of the tasks asked for"
+    )
 
 
 def given(task: Task, args: argparse.Namespace) -> tuple[str, ...]:

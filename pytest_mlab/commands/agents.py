@@ -20,9 +20,15 @@ variant; see [agents.md](agents.md).
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("agents", nargs="*", metavar="AGENT", help="as --mlab-agent takes it (default: all names)")
-    parser.add_argument("--rootdir", type=Path, default=Path(), help="where agents/ is looked for first")
-    parser.add_argument("--markdown", action="store_true", help="the built-in ones as a Markdown page")
+    parser.add_argument(
+        "agents", nargs="*", metavar="AGENT", help="as --mlab-agent takes it (default: all names)"
+    )
+    parser.add_argument(
+        "--rootdir", type=Path, default=Path(), help="where agents/ is looked for first"
+    )
+    parser.add_argument(
+        "--markdown", action="store_true", help="the built-in ones as a Markdown page"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,7 +56,9 @@ def text(name: str, rootdir: Path) -> list[str]:
     from pytest_mlab.reporting.text import wrapped
 
     kind = load_agent(name, rootdir)
-    lines = wrapped(f"{name}: {_about(kind)}{'' if kind.needs_model else ' (no model)'}", 80, rest="    ")
+    lines = wrapped(
+        f"{name}: {_about(kind)}{'' if kind.needs_model else ' (no model)'}", 80, rest="    "
+    )
     for setting in declared(kind):
         said = f"{setting.name} = {setting.default} ({setting.kind}): {setting.description}"
         lines += wrapped(said, 80, first="  ", rest="      ")
@@ -68,14 +76,27 @@ def markdown() -> str:
     lines = [PAGE]
     for name in builtin_agents():
         kind = load_agent(name, shipped)
-        lines += [f"## {name}", "", f"{_about(kind)} {'Needs a model.' if kind.needs_model else 'Needs no model.'}", ""]
+        lines += [
+            f"## {name}",
+            "",
+            f"{_about(kind)} {'Needs a model.' if kind.needs_model else 'Needs no model.'}",
+            "",
+        ]
         rows = [[s.name, s.default, s.kind, s.description] for s in declared(kind)]
-        lines += [*grid(["setting", "default", "type", "what it is"], rows, 4), ""] if rows else ["No settings.", ""]
+        lines += (
+            [*grid(["setting", "default", "type", "what it is"], rows, 4), ""]
+            if rows
+            else ["No settings.", ""]
+        )
     return "\n".join(lines).rstrip()
 
 
 def _about(kind: type) -> str:
     """What an agent says of itself first: in its file, else in its class."""
     module = inspect.getmodule(kind)
-    words = (inspect.getdoc(module) if module is not None else None) or kind.__doc__ or "says nothing of itself"
+    words = (
+        (inspect.getdoc(module) if module is not None else None)
+        or kind.__doc__
+        or "says nothing of itself"
+    )
     return " ".join(words.partition("\n\n")[0].split())

@@ -19,14 +19,28 @@ HELP = "measure what a task's baseline or reference scores, and record it in tas
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help="names of tasks (default: all of the suite)")
+    parser.add_argument(
+        "tasks", nargs="*", metavar="TASK", help="names of tasks (default: all of the suite)"
+    )
     parser.add_argument("--suite", default="mlagentbench", help="the suite (default: %(default)s)")
-    parser.add_argument("--what", choices=("baseline", "reference"), default="baseline", help="default: %(default)s")
-    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of each task (default: %(default)s)")
-    parser.add_argument("--data", default="mini", metavar="VARIANT", help="data variant (default: %(default)s)")
-    parser.add_argument("--write", action="store_true", help="record the scores in the tasks' task.toml")
-    parser.add_argument("--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first")
-    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="where prepared data are kept")
+    parser.add_argument(
+        "--what", choices=("baseline", "reference"), default="baseline", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=5, metavar="N", help="runs of each task (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--data", default="mini", metavar="VARIANT", help="data variant (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="record the scores in the tasks' task.toml"
+    )
+    parser.add_argument(
+        "--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first"
+    )
+    parser.add_argument(
+        "--cache-dir", type=Path, metavar="DIR", help="where prepared data are kept"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,23 +61,30 @@ def _chosen(args: argparse.Namespace) -> tuple[Task, ...]:
     from pytest_mlab.suites.catalog import Catalog
 
     catalog = Catalog(args.rootdir, args.cache_dir)
-    return tuple(catalog.task(name, args.suite) for name in args.tasks or catalog.task_names(args.suite))
+    return tuple(
+        catalog.task(name, args.suite) for name in args.tasks or catalog.task_names(args.suite)
+    )
 
 
 def _refuse_foreign(task: Task) -> None:
-    """Raise ConfigError for a task whose task.toml is made from a folder in MLAgentBench's format."""
+    """Raise ConfigError for a task whose task.toml is made from a folder in MLAgentBench's
+    format."""
     from pytest_mlab.suites.foreign.reader import origin_of
 
     if origin := origin_of(task):
         raise ConfigError(
-            f"--write: {task.name} is in MLAgentBench's format; leave --write out and write the scores into "
-            f"{origin / 'mlab.toml'} as baseline = [...]"
+            f"--write: {task.name} is in MLAgentBench's format; leave --write out and write the"
+            f" scores into {origin / 'mlab.toml'} as baseline = [...]"
         )
 
 
 def _whats(task: Task, what: What) -> tuple[What, ...]:
     """What to run: a baseline is the better of the starter and the task's trivial predictor."""
-    return ("baseline", "trivial") if what == "baseline" and (task.folder / "trivial").is_dir() else (what,)
+    return (
+        ("baseline", "trivial")
+        if what == "baseline" and (task.folder / "trivial").is_dir()
+        else (what,)
+    )
 
 
 def _better(task: Task, results: list[Baseline]) -> Baseline:
@@ -81,7 +102,11 @@ def _measure(task: Task, args: argparse.Namespace, what: What) -> Baseline:
     scores = []
     for number in range(1, args.runs + 1):
         score = measure_once(task, prepared, what)
-        print(f"{task.name}: {what}, run {number} of {args.runs}: {score:.6g}", file=sys.stderr, flush=True)
+        print(
+            f"{task.name}: {what}, run {number} of {args.runs}: {score:.6g}",
+            file=sys.stderr,
+            flush=True,
+        )
         scores.append(score)
     result = summarise(scores, measured=_name(task, what), machine=where_measured(task))
     print(_line(task, what, result), flush=True)
@@ -106,7 +131,8 @@ def _line(task: Task, what: What, result: Baseline) -> str:
 
 
 def _write(file: Path, table: str, result: Baseline) -> None:
-    """Replace one table of a task.toml. Raises SuiteError, with the file as it was, when the task would not load."""
+    """Replace one table of a task.toml. Raises SuiteError, with the file as it was, when the task
+    would not load."""
     from pytest_mlab.suites.loader import load_task
     from pytest_mlab.suites.measured import with_measured
 

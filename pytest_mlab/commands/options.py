@@ -35,7 +35,9 @@ def markdown() -> str:
 
     rows = []
     for option in TABLE:
-        value = {"switch": "", "optional": f"[={option.metavar}]"}.get(option.kind, f"={option.metavar}")
+        value = {"switch": "", "optional": f"[={option.metavar}]"}.get(
+            option.kind, f"={option.metavar}"
+        )
         words = option.help.replace("%%", "%").replace("|", "\\|")
         rows.append(f"| `{option.flag}{value}` | `{option.dest}` ({option.ini}) | {words} |")
     return PAGE + "\n".join(rows)
@@ -48,5 +50,7 @@ def text() -> str:
     lines = []
     for option in TABLE:
         lines += [f"{option.flag}  (ini: {option.dest})"]
-        lines += textwrap.wrap(option.help.replace("%%", "%"), 80, initial_indent="    ", subsequent_indent="    ")
+        lines += textwrap.wrap(
+            option.help.replace("%%", "%"), 80, initial_indent="    ", subsequent_indent="    "
+        )
     return "\n".join(lines)

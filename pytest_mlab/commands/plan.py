@@ -1,4 +1,5 @@
-"""``mlab plan``: what a run would do, what it may cost at worst and what is missing for it, without running it."""
+"""``mlab plan``: what a run would do, what it may cost at worst and what is missing for it, without
+running it."""
 
 from __future__ import annotations
 
@@ -30,8 +31,12 @@ _EVALUATION = 60.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of pytest's own command line."""
     add_flags(parser.add_argument)
-    parser.add_argument("-n", dest="workers", type=_workers, default=1, metavar="N", help="workers of pytest-xdist")
-    parser.add_argument("--rootdir", type=Path, default=Path("."), help="the project's folder (default: this one)")
+    parser.add_argument(
+        "-n", dest="workers", type=_workers, default=1, metavar="N", help="workers of pytest-xdist"
+    )
+    parser.add_argument(
+        "--rootdir", type=Path, default=Path("."), help="the project's folder (default: this one)"
+    )
     parser.add_argument("--json", action="store_true", help="the same as JSON")
 
 
@@ -49,14 +54,17 @@ def run(args: argparse.Namespace) -> int:
         done = len(RunDir.open(planned.path).results())
     facts = estimate(planned, args.workers)
     print(
-        json.dumps(as_json(planned, facts, done), indent=1) if args.json else text(planned, facts, args.workers, done)
+        json.dumps(as_json(planned, facts, done), indent=1)
+        if args.json
+        else text(planned, facts, args.workers, done)
     )
     return 1 if planned.blocked else 0
 
 
 @dataclass(frozen=True)
 class Row:
-    """One subject's share: ``cost`` in dollars is None when a price is unknown, and is for all of its trials."""
+    """One subject's share: ``cost`` in dollars is None when a price is unknown, and is for all of
+    its trials."""
 
     subject: str
     task: str
@@ -67,7 +75,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Worst cases: ``seconds`` of wall time with the workers asked for; ``cost`` None when a price is unknown."""
+    """Worst cases: ``seconds`` of wall time with the workers asked for; ``cost`` None when a price
+    is unknown."""
 
     rows: tuple[Row, ...]
     seconds: float
@@ -85,13 +94,17 @@ def estimate(planned: Planned, workers: int) -> Estimate:
         subject = f"{agent} with {model}" if model else agent
         seconds = budget.max_seconds + budget.free_wait
         rows.append(Row(subject, task, n, seconds, None if cost is None else n * cost))
-    return Estimate(tuple(rows), _makespan(rows, workers), _total(rows, workers, plan.settings.run_max_cost))
+    return Estimate(
+        tuple(rows), _makespan(rows, workers), _total(rows, workers, plan.settings.run_max_cost)
+    )
 
 
 def _total(rows: list[Row], workers: int, limit: float | None) -> float | None:
-    """Dollars of all trials; with a limit for the run no more than that and what the trials of all workers, begun
-    before it was reached, may cost."""
-    costs = [row.cost / row.trials for row in rows for _ in range(row.trials) if row.cost is not None]
+    """Dollars of all trials; with a limit for the run no more than that and what the trials of all
+    workers, begun before it was reached, may cost."""
+    costs = [
+        row.cost / row.trials for row in rows for _ in range(row.trials) if row.cost is not None
+    ]
     if len(costs) < sum(row.trials for row in rows):
         return None
     running = sum(sorted(costs, reverse=True)[:workers])
@@ -102,12 +115,17 @@ def _cost(planned: Planned, model: str, budget: Budget) -> float | None:
     settings = planned.plan.settings
     if not model or settings.replay:
         return 0.0
-    models = [settings.of_model(name) for name in (model, settings.edit_model, settings.fast_model) if name]
+    models = [
+        settings.of_model(name)
+        for name in (model, settings.edit_model, settings.fast_model)
+        if name
+    ]
     return trial_cost(models, budget.max_steps, budget.max_cost)
 
 
 def trial_cost(models: Sequence[ModelSettings], steps: int, max_cost: float | None) -> float | None:
-    """Dollars of one trial at worst: its limit, else a call a step with a full context by the dearest of its models.
+    """Dollars of one trial at worst: its limit, else a call a step with a full context by the
+    dearest of its models.
 
     None when a price or a context size is unknown.
     """
@@ -120,13 +138,18 @@ def trial_cost(models: Sequence[ModelSettings], steps: int, max_cost: float | No
         price = price_of(model)
         if price is None or price.context is None:
             return None
-        dearest = max(dearest, price.context * price.prompt + (price.max_output or 0) * price.completion)
+        dearest = max(
+            dearest, price.context * price.prompt + (price.max_output or 0) * price.completion
+        )
     return steps * dearest
 
 
 def _makespan(rows: list[Row], workers: int) -> float:
-    """Wall seconds when every trial takes all of its time and goes to the first worker that is free."""
-    lengths = sorted((row.seconds + _EVALUATION for row in rows for _ in range(row.trials)), reverse=True)
+    """Wall seconds when every trial takes all of its time and goes to the first worker that is
+    free."""
+    lengths = sorted(
+        (row.seconds + _EVALUATION for row in rows for _ in range(row.trials)), reverse=True
+    )
     busy = [0.0] * max(1, min(workers, len(lengths)))
     for length in lengths:
         first = busy.index(min(busy))
@@ -139,12 +162,15 @@ def text(planned: Planned, facts: Estimate, workers: int, done: int) -> str:
     plan, settings = planned.plan, planned.plan.settings
     width = max([len("task"), *(len(row.task) for row in facts.rows)])
     limit = 80 - width - 34
-    lines = [f"{'task':<{width}}  {'agent':<{limit}}  {'trials':>6}  {'at most, each':>13}  {'dollars':>7}"]
+    lines = [
+        f"{'task':<{width}}  {'agent':<{limit}}  {'trials':>6}  {'at most, each':>13} "
+        f" {'dollars':>7}"
+    ]
     for row in facts.rows:
         subject = row.subject if len(row.subject) <= limit else row.subject[: limit - 3] + "..."
         lines.append(
-            f"{row.task:<{width}}  {subject:<{limit}}  {row.trials:>6}  {format_duration(row.seconds):>13}"
-            f"  {_dollars(row.cost):>7}"
+            f"{row.task:<{width}}  {subject:<{limit}}  {row.trials:>6} "
+            f" {format_duration(row.seconds):>13}  {_dollars(row.cost):>7}"
         )
     lines += [
         "",
@@ -152,12 +178,19 @@ def text(planned: Planned, facts: Estimate, workers: int, done: int) -> str:
         + (f", {done} of them done" if planned.resumed else "")
         + f"; data {settings.data}, sandbox {settings.sandbox}, "
         f"{settings.budget.max_steps} steps a trial",
-        f"at worst {format_duration(math.ceil(facts.seconds))} with {workers} worker{'' if workers == 1 else 's'}, "
-        + ("price unknown: bound the run by --mlab-max-tokens" if facts.cost is None else f"${facts.cost:,.2f}"),
+        f"at worst {format_duration(math.ceil(facts.seconds))} with {workers}"
+        f" worker{'' if workers == 1 else 's'}, "
+        + (
+            "price unknown: bound the run by --mlab-max-tokens"
+            if facts.cost is None
+            else f"${facts.cost:,.2f}"
+        ),
     ]
     if bounds := about_limits(settings):
         lines += wrapped(f"limits: {bounds}", 80, rest="  ")
-    if planned.resumed and (spent := about_spending(Shared(planned.path).spending(), settings.run_max_cost)):
+    if planned.resumed and (
+        spent := about_spending(Shared(planned.path).spending(), settings.run_max_cost)
+    ):
         lines.append(spent)
     lines += [line for agent in plan.agents if agent.said for line in _settings(agent)]
     if planned.passed_over:
@@ -181,14 +214,22 @@ def as_json(planned: Planned, facts: Estimate, done: int) -> Mapping[str, Any]:
         "trials": [trial.name for trial in planned.plan.trials],
         "done": done,
         "rows": [
-            {"subject": r.subject, "task": r.task, "trials": r.trials, "max_seconds": r.seconds, "max_cost_usd": r.cost}
+            {
+                "subject": r.subject,
+                "task": r.task,
+                "trials": r.trials,
+                "max_seconds": r.seconds,
+                "max_cost_usd": r.cost,
+            }
             for r in facts.rows
         ],
         "max_seconds": facts.seconds,
         "max_cost_usd": facts.cost,
         "run_max_cost_usd": settings.run_max_cost,
         "limits_a_minute": {
-            model.name: dict(zip(("requests", "tokens"), limits_of(model.name, settings), strict=True))
+            model.name: dict(
+                zip(("requests", "tokens"), limits_of(model.name, settings), strict=True)
+            )
             for model in settings.models
         },
         "data": settings.data,

@@ -24,7 +24,8 @@ HELP = "prepare the data of tasks: fetch, check, convert, keep in the cache"
 
 @dataclass(frozen=True)
 class Report:
-    """What became of one task. ``bytes`` counts public files and answers; ``mend`` is the command that may help."""
+    """What became of one task. ``bytes`` counts public files and answers; ``mend`` is the command
+    that may help."""
 
     task: str
     variant: str
@@ -39,18 +40,34 @@ class Report:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help="names of tasks (default: all of the suite)")
-    parser.add_argument("--data", default="mini", choices=("mini", "full"), help="data variant (default: %(default)s)")
+    parser.add_argument(
+        "tasks", nargs="*", metavar="TASK", help="names of tasks (default: all of the suite)"
+    )
+    parser.add_argument(
+        "--data",
+        default="mini",
+        choices=("mini", "full"),
+        help="data variant (default: %(default)s)",
+    )
     parser.add_argument("--suite", default=DEFAULT_SUITE, help="the suite (default: %(default)s)")
-    parser.add_argument("--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first")
-    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="where prepared data are kept")
+    parser.add_argument(
+        "--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first"
+    )
+    parser.add_argument(
+        "--cache-dir", type=Path, metavar="DIR", help="where prepared data are kept"
+    )
     consent.add_arguments(parser)
-    parser.add_argument("--force", action="store_true", help="prepare again what is prepared already")
-    parser.add_argument("--json", action="store_true", help="write one JSON list instead of lines; no progress")
+    parser.add_argument(
+        "--force", action="store_true", help="prepare again what is prepared already"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="write one JSON list instead of lines; no progress"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prepare one task after the other; 1 when any of them failed. Raises ConfigError for unknown names."""
+    """Prepare one task after the other; 1 when any of them failed. Raises ConfigError for unknown
+    names."""
     reports = []
     for report in _reports(args):
         reports.append(report)
@@ -91,10 +108,17 @@ def _prepare(task: Task, args: argparse.Namespace) -> Report:
     begun = time.perf_counter()
     ready = None if args.force else is_prepared(task, args.data, cache)
     data = ready or prepare(
-        task, args.data, cache, consent=consent.given(task, args), progress=not args.json, force=args.force
+        task,
+        args.data,
+        cache,
+        consent=consent.given(task, args),
+        progress=not args.json,
+        force=args.force,
     )
     seconds = round(time.perf_counter() - begun, 3)
-    size = sum(entry.stat().st_size for side in (data.public, data.answers) for _, entry in walk(side))
+    size = sum(
+        entry.stat().st_size for side in (data.public, data.answers) for _, entry in walk(side)
+    )
     status: Literal["ready", "prepared"] = "ready" if ready else "prepared"
     return Report(task.name, args.data, status, size, seconds, data.digest, str(data.public.parent))
 

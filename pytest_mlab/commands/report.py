@@ -12,15 +12,30 @@ HELP = "show a stored run's figures and judge it again"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "run", nargs="?", default="last", metavar="RUN", help="run id, run directory, or last (default)"
+        "run",
+        nargs="?",
+        default="last",
+        metavar="RUN",
+        help="run id, run directory, or last (default)",
     )
-    parser.add_argument("--reports", type=Path, default=Path("reports"), metavar="DIR", help="default: %(default)s")
-    parser.add_argument("--gate", choices=("trial", "aggregate", "none"), help="how to judge (default: none)")
     parser.add_argument(
-        "--fail-under", type=float, metavar="RATE", help="least mean success rate, 0 to 1; implies --gate=aggregate"
+        "--reports", type=Path, default=Path("reports"), metavar="DIR", help="default: %(default)s"
     )
-    parser.add_argument("--format", choices=("table", "md", "json"), default="table", help="default: %(default)s")
-    parser.add_argument("--write", action="store_true", help="also write summary.json and report.md again")
+    parser.add_argument(
+        "--gate", choices=("trial", "aggregate", "none"), help="how to judge (default: none)"
+    )
+    parser.add_argument(
+        "--fail-under",
+        type=float,
+        metavar="RATE",
+        help="least mean success rate, 0 to 1; implies --gate=aggregate",
+    )
+    parser.add_argument(
+        "--format", choices=("table", "md", "json"), default="table", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="also write summary.json and report.md again"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

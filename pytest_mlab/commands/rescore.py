@@ -22,7 +22,9 @@ _REASON = 42
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("run", type=Path, metavar="RUN", help="the run's directory")
-    parser.add_argument("trials", nargs="*", metavar="TRIAL", help="names of trials (default: all that have begun)")
+    parser.add_argument(
+        "trials", nargs="*", metavar="TRIAL", help="names of trials (default: all that have begun)"
+    )
     parser.add_argument(
         "--step",
         default="final",
@@ -32,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Evaluate and print a line each; 0. Raises ConfigError, StoreError, DataUnavailable, SuiteError."""
+    """Evaluate and print a line each; 0. Raises ConfigError, StoreError, DataUnavailable,
+    SuiteError."""
     from pytest_mlab.store.rundir import RunDir
     from pytest_mlab.trial.job import Job
     from pytest_mlab.trial.rescoring import rescore
@@ -43,7 +46,10 @@ def run(args: argparse.Namespace) -> int:
         job = Job(opened, trial)
         print(trial.name)
         if job.task.digest != job.planned_task.digest:
-            print(f"the task {trial.task} has changed since the run; its evaluator is today's", file=sys.stderr)
+            print(
+                f"the task {trial.task} has changed since the run; its evaluator is today's",
+                file=sys.stderr,
+            )
         print(f"  {'step':>5}  {'score':>12}  {'improvement':>11}  verdict")
         for row in rescore(job, step, all_steps=every):
             print(_line(row), flush=True)
@@ -70,7 +76,9 @@ def _chosen(opened: RunDir, names: list[str]) -> list[TrialId]:
         return [by_name[name] for name in names]
     begun = [trial for trial in by_name.values() if _began(opened, trial)]
     if not begun:
-        raise ConfigError(f"{opened.path}: no trial of this run has begun; there is nothing to evaluate")
+        raise ConfigError(
+            f"{opened.path}: no trial of this run has begun; there is nothing to evaluate"
+        )
     return begun
 
 

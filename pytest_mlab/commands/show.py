@@ -11,9 +11,15 @@ HELP = "show what happened in a trial, step by step"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("run", metavar="RUN", help="run id, run directory, or last")
-    parser.add_argument("trial", metavar="TRIAL", help="name of a trial, such as cifar10-research-gpt-4-turbo-3")
-    parser.add_argument("--step", type=int, metavar="N", help="this step whole, with its model calls")
-    parser.add_argument("--reports", type=Path, default=Path("reports"), metavar="DIR", help="default: %(default)s")
+    parser.add_argument(
+        "trial", metavar="TRIAL", help="name of a trial, such as cifar10-research-gpt-4-turbo-3"
+    )
+    parser.add_argument(
+        "--step", type=int, metavar="N", help="this step whole, with its model calls"
+    )
+    parser.add_argument(
+        "--reports", type=Path, default=Path("reports"), metavar="DIR", help="default: %(default)s"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,7 +33,9 @@ def run(args: argparse.Namespace) -> int:
     folder = found.trial(trial)
     result = folder.result()
     if result is None and folder.last_event() is None:
-        raise StoreError(f"{trial.name} has not run: there is neither a trace nor a result in {folder.path}")
+        raise StoreError(
+            f"{trial.name} has not run: there is neither a trace nor a result in {folder.path}"
+        )
     if args.step is not None:
         lines = step_lines(folder.events(), args.step, found.store)
     else:

@@ -10,9 +10,13 @@ HELP = "list a suite's tasks with their measured baselines and references"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help="names of tasks (default: all of the suite)")
+    parser.add_argument(
+        "tasks", nargs="*", metavar="TASK", help="names of tasks (default: all of the suite)"
+    )
     parser.add_argument("--suite", default="mlagentbench", help="the suite (default: %(default)s)")
-    parser.add_argument("--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first")
+    parser.add_argument(
+        "--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first"
+    )
     parser.add_argument("--markdown", action="store_true", help="as a Markdown page")
 
 
@@ -22,9 +26,15 @@ def run(args: argparse.Namespace) -> int:
     from pytest_mlab.suites.catalog import Catalog
 
     catalog = Catalog(args.rootdir)
-    chosen = [catalog.task(n, args.suite) for n in dict.fromkeys(args.tasks)] or catalog.tasks(args.suite)
+    chosen = [catalog.task(n, args.suite) for n in dict.fromkeys(args.tasks)] or catalog.tasks(
+        args.suite
+    )
     found = rows([task for task in chosen if not task.fault])
-    print(baselines_markdown(found, args.suite) if args.markdown else "\n".join(baselines_table(found)).rstrip())
+    print(
+        baselines_markdown(found, args.suite)
+        if args.markdown
+        else "\n".join(baselines_table(found)).rstrip()
+    )
     for task in chosen:
         if task.fault:
             print(f"\n{task.name} cannot be run: {task.fault}")

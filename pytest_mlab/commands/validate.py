@@ -26,12 +26,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     what = f"suites, tasks, SUITE/TASK, or folders of them (default: {DEFAULT_SUITE})"
     parser.add_argument("names", nargs="*", metavar="SUITE|TASK", help=what)
-    parser.add_argument("--data", default="mini", choices=("mini", "full"), help="data variant (default: %(default)s)")
-    parser.add_argument("--sandbox", default="auto", metavar="NAME", help="as in a trial (default: %(default)s)")
-    parser.add_argument("--docker-image", default="", metavar="IMAGE", help="for the sandbox docker")
-    parser.add_argument("--runs", type=int, default=1, metavar="N", help="runs of the baseline (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="tasks at a time (default: %(default)s)")
-    parser.add_argument("--only", action="append", default=[], metavar="CHECK", help="make this check (repeatable)")
+    parser.add_argument(
+        "--data",
+        default="mini",
+        choices=("mini", "full"),
+        help="data variant (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--sandbox", default="auto", metavar="NAME", help="as in a trial (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--docker-image", default="", metavar="IMAGE", help="for the sandbox docker"
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="runs of the baseline (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="tasks at a time (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="CHECK", help="make this check (repeatable)"
+    )
     parser.add_argument("--list", action="store_true", help="list the checks, and make none")
     parser.add_argument(
         "--leak-limit",
@@ -40,12 +59,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="error, rank, bits or windows: what counts as a leak (docs/validation.md)",
     )
-    parser.add_argument("--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first")
-    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="where prepared data are kept")
+    parser.add_argument(
+        "--rootdir", type=Path, default=Path(), help="where task_suites/ is looked for first"
+    )
+    parser.add_argument(
+        "--cache-dir", type=Path, metavar="DIR", help="where prepared data are kept"
+    )
     consent.add_arguments(parser)
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="write one JSON list instead of lines")
-    shape.add_argument("--markdown", action="store_true", help="write a page with a table instead of lines")
+    shape.add_argument(
+        "--markdown", action="store_true", help="write a page with a table instead of lines"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,7 +85,9 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(f"{check.name:<13}  {check.about}" for check in CHECKS))
         return 0
     settings = _settings(args)
-    found = subjects(args.names, Catalog(args.rootdir, settings.cache), DEFAULT_SUITE, settings.cache)
+    found = subjects(
+        args.names, Catalog(args.rootdir, settings.cache), DEFAULT_SUITE, settings.cache
+    )
     for told in sweep(settings.cache):
         print(told, file=sys.stderr)
     reports = list(_reports(found, settings, args))
@@ -73,8 +100,11 @@ def run(args: argparse.Namespace) -> int:
     return 0 if all(report.passed for report in reports) else 1
 
 
-def _reports(found: Sequence[Subject], settings: Settings, args: argparse.Namespace) -> Iterator[Report]:
-    """A report a task, in order; its lines are printed as they come, or when all of them are there with ``--jobs``."""
+def _reports(
+    found: Sequence[Subject], settings: Settings, args: argparse.Namespace
+) -> Iterator[Report]:
+    """A report a task, in order; its lines are printed as they come, or when all of them are there
+    with ``--jobs``."""
     from pytest_mlab.validation.registry import chosen
     from pytest_mlab.validation.run import validate
 

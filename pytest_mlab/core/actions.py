@@ -9,7 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """An action that an environment offers. ``schema`` is the JSON schema (an object) of its arguments."""
+    """An action that an environment offers. ``schema`` is the JSON schema (an object) of its
+    arguments."""
 
     name: str
     summary: str
@@ -19,7 +20,8 @@ class ActionSpec:
 
 @dataclass(frozen=True)
 class Action:
-    """What an agent asks for: the action's name and its arguments (JSON values by argument name)."""
+    """What an agent asks for: the action's name and its arguments (JSON values by argument
+    name)."""
 
     name: str
     args: Mapping[str, Any] = field(default_factory=dict)
@@ -29,10 +31,10 @@ class Action:
 class Observation:
     """What the environment answers.
 
-    ``text`` is what the agent reads (long outputs are cut in the middle); ``ok`` is False for errors;
-    ``exit_status`` is that of an executed script; ``output_file`` names the whole output, relative to the trial's
-    folder, when ``text`` was cut; ``done`` is True after the action that ended the trial.
-    """
+    ``text`` is what the agent reads (long outputs are cut in the middle); ``ok`` is False for
+    errors; ``exit_status`` is that of an executed script; ``output_file`` names the whole output,
+    relative to the trial's folder, when ``text`` was cut; ``done`` is True after the action that
+    ended the trial."""
 
     text: str
     ok: bool = True
@@ -43,7 +45,8 @@ class Observation:
 
 @dataclass(frozen=True)
 class Step:
-    """One action and its observation; ``index`` counts from 1; ``seconds`` is the action's wall time."""
+    """One action and its observation; ``index`` counts from 1; ``seconds`` is the action's wall
+    time."""
 
     index: int
     action: Action

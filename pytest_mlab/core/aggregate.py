@@ -1,9 +1,9 @@
 """From planned trials and their results to success rates, improvements and costs.
 
-Figures are grouped by subject (agent and model) and by conditions (data variant, sandbox, budget): two conditions
-are never mixed in one figure. Inside a group every planned trial has exactly one outcome, ``not_run`` when there is
-no result. Nothing here depends on the order in which trials ended.
-"""
+Figures are grouped by subject (agent and model) and by conditions (data variant, sandbox, budget):
+two conditions are never mixed in one figure. Inside a group every planned trial has exactly one
+outcome, ``not_run`` when there is no result. Nothing here depends on the order in which trials
+ended."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Rate:
-    """``successes`` of ``n`` with the exact 95 % interval; ``value`` and ``interval`` are None for n = 0."""
+    """``successes`` of ``n`` with the exact 95 % interval; ``value`` and ``interval`` are None for
+    n = 0."""
 
     successes: int
     n: int
@@ -54,7 +55,8 @@ class Rate:
 
 @dataclass(frozen=True)
 class Gain:
-    """Relative improvement over the baseline, over the ``n`` valid submissions (0.1 is 10 %); None: none is known."""
+    """Relative improvement over the baseline, over the ``n`` valid submissions (0.1 is 10 %); None:
+    none is known."""
 
     n: int
     mean: float | None
@@ -66,9 +68,9 @@ class Gain:
 class Efficiency:
     """What the ``n`` trials that ran have used: totals, and medians a trial.
 
-    ``cost`` (dollars), ``cost_per_trial`` and ``cost_per_success`` are None when the price of any call is unknown,
-    the last one also without a success; failed trials are paid for by the successful ones in it.
-    """
+    ``cost`` (dollars), ``cost_per_trial`` and ``cost_per_success`` are None when the price of any
+    call is unknown, the last one also without a success; failed trials are paid for by the
+    successful ones in it."""
 
     n: int
     steps: int
@@ -95,10 +97,10 @@ class Efficiency:
 class TaskSummary:
     """One task for one subject under one set of conditions.
 
-    ``rate`` is over every planned trial; ``valid_rate`` leaves out the ``excluded`` ones (infra, provider and task
-    errors, not run). ``successes_within_noise`` of the successes may be the baseline's own noise. ``control`` is the
-    rate of the control agent on the same task under the same conditions, when it was in the run.
-    """
+    ``rate`` is over every planned trial; ``valid_rate`` leaves out the ``excluded`` ones (infra,
+    provider and task errors, not run). ``successes_within_noise`` of the successes may be the
+    baseline's own noise. ``control`` is the rate of the control agent on the same task under the
+    same conditions, when it was in the run."""
 
     task: str
     outcomes: Mapping[Outcome, int]
@@ -129,11 +131,11 @@ class TaskSummary:
 class SubjectSummary:
     """One agent with one model under one set of conditions, over its tasks.
 
-    ``rate`` is the mean of the tasks' rates (every task weighs the same); ``interval`` is clustered by task, see
-    :func:`pytest_mlab.core.statistics.clustered_mean_interval`. ``valid_rate`` is the mean over the tasks that have
-    a trial left when errors are left out; ``excluded`` counts the trials left out. ``gain`` is the mean over tasks of
-    their mean improvement, ``gain_tasks`` the number of tasks with a valid submission.
-    """
+    ``rate`` is the mean of the tasks' rates (every task weighs the same); ``interval`` is clustered
+    by task, see :func:`pytest_mlab.core.statistics.clustered_mean_interval`. ``valid_rate`` is the
+    mean over the tasks that have a trial left when errors are left out; ``excluded`` counts the
+    trials left out. ``gain`` is the mean over tasks of their mean improvement, ``gain_tasks`` the
+    number of tasks with a valid submission."""
 
     agent: str
     model: str
@@ -177,7 +179,9 @@ class SubjectSummary:
         return tuple(i for t in self.tasks for i in t.missing)
 
 
-def complete(trials: Iterable[TrialId], results: Mapping[TrialId, TrialResult]) -> tuple[TrialResult, ...]:
+def complete(
+    trials: Iterable[TrialId], results: Mapping[TrialId, TrialResult]
+) -> tuple[TrialResult, ...]:
     """Exactly one result a planned trial, sorted by trial; a trial without one is ``not_run``.
 
     Raises ValueError for a trial that is planned twice: it would count double.
@@ -186,7 +190,10 @@ def complete(trials: Iterable[TrialId], results: Mapping[TrialId, TrialResult]) 
     twice = [i.name for i, n in Counter(planned).items() if n > 1]
     if twice:
         raise ValueError(f"planned more than once: {', '.join(sorted(twice))}")
-    return tuple(results.get(i) or TrialResult(i, Outcome.NOT_RUN, "there is no result") for i in sorted(planned))
+    return tuple(
+        results.get(i) or TrialResult(i, Outcome.NOT_RUN, "there is no result")
+        for i in sorted(planned)
+    )
 
 
 def summarize(
@@ -194,15 +201,24 @@ def summarize(
 ) -> tuple[SubjectSummary, ...]:
     """Summaries of all subjects, sorted by agent, model and conditions.
 
-    ``conditions`` are the plan's; a result that says another data variant or sandbox gets a group of its own.
-    """
+    ``conditions`` are the plan's; a result that says another data variant or sandbox gets a group
+    of its own."""
     groups: dict[tuple[str, str, Conditions], dict[str, list[TrialResult]]] = {}
     for result in complete(trials, results):
-        own = replace(conditions, data=result.data or conditions.data, sandbox=result.sandbox or conditions.sandbox)
+        own = replace(
+            conditions,
+            data=result.data or conditions.data,
+            sandbox=result.sandbox or conditions.sandbox,
+        )
         tasks = groups.setdefault((result.id.agent, result.id.model, own), {})
         tasks.setdefault(result.id.task, []).append(result)
     subjects = [
-        summarize_subject(agent, model, own, [summarize_task(task, found) for task, found in sorted(tasks.items())])
+        summarize_subject(
+            agent,
+            model,
+            own,
+            [summarize_task(task, found) for task, found in sorted(tasks.items())],
+        )
         for (agent, model, own), tasks in groups.items()
     ]
     subjects.sort(key=lambda s: (s.agent, s.model, s.conditions.data, s.conditions.sandbox))
@@ -226,14 +242,20 @@ def summarize_task(task: str, results: Sequence[TrialResult]) -> TaskSummary:
         pass_at={k: pass_at_k(n, successes, k) for k in ks},
         pass_hat={k: pass_hat_k(n, successes, k) for k in ks},
         gain=_gain(ordered),
-        median_score=median([r.score for r in ordered if r.outcome.is_scored and r.score is not None]),
-        successes_within_noise=sum(r.outcome is Outcome.SUCCESS and r.within_noise is True for r in ordered),
+        median_score=median(
+            [r.score for r in ordered if r.outcome.is_scored and r.score is not None]
+        ),
+        successes_within_noise=sum(
+            r.outcome is Outcome.SUCCESS and r.within_noise is True for r in ordered
+        ),
         efficiency=_efficiency(ordered),
         results=ordered,
     )
 
 
-def summarize_subject(agent: str, model: str, conditions: Conditions, tasks: Sequence[TaskSummary]) -> SubjectSummary:
+def summarize_subject(
+    agent: str, model: str, conditions: Conditions, tasks: Sequence[TaskSummary]
+) -> SubjectSummary:
     """The suite's figures of one subject: means over tasks, every task of the same weight."""
     rates = [t.rate.value for t in tasks if t.rate.value is not None]
     gains = [t.gain.mean for t in tasks if t.gain.mean is not None]
@@ -297,5 +319,7 @@ def _with_control(subject: SubjectSummary, subjects: Sequence[SubjectSummary]) -
         return subject
     rates = {t.task: t.rate for t in controls[0].tasks}
     tasks = tuple(replace(t, control=rates.get(t.task)) for t in subject.tasks)
-    shared = [t.control.value for t in tasks if t.control is not None and t.control.value is not None]
+    shared = [
+        t.control.value for t in tasks if t.control is not None and t.control.value is not None
+    ]
     return replace(subject, tasks=tasks, control=mean(shared))

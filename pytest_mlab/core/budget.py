@@ -10,8 +10,8 @@ LEAST_FREE_WAIT = 600.0
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of one trial. None means no limit; ``max_seconds`` is wall time of the agent's part, without the waits
-    for model providers when ``exclude_waits``."""
+    """Limits of one trial. None means no limit; ``max_seconds`` is wall time of the agent's part,
+    without the waits for model providers when ``exclude_waits``."""
 
     max_steps: int = 50
     max_seconds: float = 5 * 3600.0
@@ -21,8 +21,9 @@ class Budget:
 
     @property
     def free_wait(self) -> float:
-        """Seconds of waiting for providers that are not counted, so that no trial hangs for ever: as long again as
-        the trial's own time, at least :data:`LEAST_FREE_WAIT`; 0 when waits are counted."""
+        """Seconds of waiting for providers that are not counted, so that no trial hangs for ever:
+        as long again as the trial's own time, at least :data:`LEAST_FREE_WAIT`; 0 when waits are
+        counted."""
         return max(LEAST_FREE_WAIT, self.max_seconds) if self.exclude_waits else 0.0
 
     def with_override(self, override: BudgetOverride) -> Budget:
@@ -67,9 +68,9 @@ class Usage:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a trial has used so far. ``cost`` (dollars) covers priced calls; ``unpriced_calls`` counts the others.
-    ``waited`` are seconds in which it waited for model providers: a part of ``seconds``, unless the budget leaves
-    waits out of those."""
+    """What a trial has used so far. ``cost`` (dollars) covers priced calls; ``unpriced_calls``
+    counts the others. ``waited`` are seconds in which it waited for model providers: a part of
+    ``seconds``, unless the budget leaves waits out of those."""
 
     steps: int = 0
     seconds: float = 0.0
@@ -104,7 +105,8 @@ class Ledger:
         return None if self.unpriced_calls else self.cost
 
     def exhausted(self, budget: Budget) -> str | None:
-        """The name of the first limit that is used up: steps, seconds, tokens, cost; None while all hold."""
+        """The name of the first limit that is used up: steps, seconds, tokens, cost; None while all
+        hold."""
         if self.steps >= budget.max_steps:
             return "steps"
         if self.seconds >= budget.max_seconds:

@@ -1,12 +1,13 @@
 """Whether a run passes: the gate's policy, a verdict a task and one a subject's suite.
 
-- ``trial``: every trial must succeed. A verdict fails when a trial that ran did not; the run also fails when a
-  trial is missing.
-- ``aggregate``: trials below their target are data. A verdict fails when the run is incomplete: a planned trial has
-  no result, or ended in an infra, provider or task error. With ``fail_under``, a subject's suite verdict also fails
-  when its mean success rate over tasks (every planned trial counted) is below that number: one number for the
-  whole, as in coverage's ``--fail-under``; a single task has no floor of its own. The control agent is measured and
-  not judged by ``fail_under``, unless it is the only agent of the run.
+- ``trial``: every trial must succeed. A verdict fails when a trial that ran did not; the run also
+  fails when a trial is missing.
+- ``aggregate``: trials below their target are data. A verdict fails when the run is incomplete: a
+  planned trial has no result, or ended in an infra, provider or task error. With ``fail_under``, a
+  subject's suite verdict also fails when its mean success rate over tasks (every planned trial
+  counted) is below that number: one number for the whole, as in coverage's ``--fail-under``; a
+  single task has no floor of its own. The control agent is measured and not judged by
+  ``fail_under``, unless it is the only agent of the run.
 - ``none``: everything is recorded, nothing fails.
 """
 
@@ -30,7 +31,8 @@ _INCOMPLETE = (Outcome.NOT_RUN, Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR, Out
 
 @dataclass(frozen=True)
 class GatePolicy:
-    """How a run is judged. ``fail_under`` (0 to 1) is the least mean success rate; it needs ``aggregate``."""
+    """How a run is judged. ``fail_under`` (0 to 1) is the least mean success rate; it needs
+    ``aggregate``."""
 
     mode: GateMode = "trial"
     fail_under: float | None = None
@@ -41,7 +43,9 @@ class GatePolicy:
         if self.fail_under is None:
             return
         if not 0 <= self.fail_under <= 1:
-            raise ConfigError(f"fail-under is {self.fail_under!r}; give a success rate from 0 to 1, such as 0.25")
+            raise ConfigError(
+                f"fail-under is {self.fail_under!r}; give a success rate from 0 to 1, such as 0.25"
+            )
         if self.mode != "aggregate":
             raise ConfigError(
                 f"fail-under judges the mean success rate and gate={self.mode} does not; "
@@ -50,7 +54,8 @@ class GatePolicy:
 
     @classmethod
     def resolve(cls, mode: str | None, fail_under: float | None) -> GatePolicy:
-        """The policy of what a user said: ``fail_under`` alone implies ``aggregate``. Raises ConfigError."""
+        """The policy of what a user said: ``fail_under`` alone implies ``aggregate``. Raises
+        ConfigError."""
         if mode is None:
             mode = "trial" if fail_under is None else "aggregate"
         return cls(mode, fail_under)  # type: ignore[arg-type]  # checked in __post_init__
@@ -60,9 +65,9 @@ class GatePolicy:
 class Verdict:
     """What the gate says of one task (or, with ``task`` '', of the suite) for one subject.
 
-    ``value`` and ``interval`` are the success rate judged; ``need`` says what was asked for, ``explanation`` is the
-    short text of a failure or a pass: figures, need, and what was in the way.
-    """
+    ``value`` and ``interval`` are the success rate judged; ``need`` says what was asked for,
+    ``explanation`` is the short text of a failure or a pass: figures, need, and what was in the
+    way."""
 
     task: str
     agent: str
@@ -76,7 +81,8 @@ class Verdict:
 
     @property
     def name(self) -> str:
-        """A stable id, such as ``cifar10-research-gpt-4-turbo`` or ``suite-research-gpt-4-turbo``."""
+        """A stable id, such as ``cifar10-research-gpt-4-turbo`` or
+        ``suite-research-gpt-4-turbo``."""
         return TrialId(self.task or "suite", self.agent, self.model, 0).name.removesuffix("-0")
 
 
@@ -102,7 +108,8 @@ class GateResult:
 
     @property
     def word(self) -> str:
-        """``passed``, ``FAILED``, ``recorded only`` (no gate), ``INCOMPLETE`` (no verdict failed, trials miss)."""
+        """``passed``, ``FAILED``, ``recorded only`` (no gate), ``INCOMPLETE`` (no verdict failed,
+        trials miss)."""
         if self.policy.mode == "none":
             return "recorded only"
         if self.passed:
@@ -114,7 +121,9 @@ def judge_run(subjects: Sequence[SubjectSummary], policy: GatePolicy) -> GateRes
     """Judge all subjects of a run."""
     only_control = all(s.is_control for s in subjects)
     tasks = tuple(_judge_task(s, t, policy) for s in subjects for t in s.tasks)
-    suites = tuple(_judge_suite(s, policy, exempt=s.is_control and not only_control) for s in subjects)
+    suites = tuple(
+        _judge_suite(s, policy, exempt=s.is_control and not only_control) for s in subjects
+    )
     return GateResult(policy, tasks, suites)
 
 
@@ -159,7 +168,9 @@ def _judge_suite(subject: SubjectSummary, policy: GatePolicy, *, exempt: bool) -
     incomplete = _incomplete(subject.tasks)
     passed, need = True, "nothing (record only)"
     if policy.mode == "trial":
-        passed = subject.successes == subject.planned - sum(t.outcomes[Outcome.NOT_RUN] for t in subject.tasks)
+        passed = subject.successes == subject.planned - sum(
+            t.outcomes[Outcome.NOT_RUN] for t in subject.tasks
+        )
         need = "every trial succeeds"
     elif policy.mode == "aggregate":
         passed = not incomplete
@@ -167,7 +178,11 @@ def _judge_suite(subject: SubjectSummary, policy: GatePolicy, *, exempt: bool) -
         if policy.fail_under is not None and not exempt:
             passed = passed and _reaches(subject.rate, policy.fail_under)
             need = f"mean success rate of at least {policy.fail_under:.4g}, nothing missing"
-    value = "unknown" if subject.rate is None else f"{subject.rate:.4g}{interval_text(subject.interval)}"
+    value = (
+        "unknown"
+        if subject.rate is None
+        else f"{subject.rate:.4g}{interval_text(subject.interval)}"
+    )
     count = len(subject.tasks)
     mean = f"mean success rate {value} over {count} task{'' if count == 1 else 's'}"
     return Verdict(
@@ -185,7 +200,9 @@ def _judge_suite(subject: SubjectSummary, policy: GatePolicy, *, exempt: bool) -
 
 def _reaches(rate: float | None, floor: float) -> bool:
     # 0.1 + 0.2 must reach 0.3
-    return rate is not None and (rate >= floor or math.isclose(rate, floor, rel_tol=1e-9, abs_tol=1e-12))
+    return rate is not None and (
+        rate >= floor or math.isclose(rate, floor, rel_tol=1e-9, abs_tol=1e-12)
+    )
 
 
 def _incomplete(tasks: Sequence[TaskSummary]) -> int:

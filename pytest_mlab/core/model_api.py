@@ -1,4 +1,5 @@
-"""Contracts with models: messages, requests and replies, a provider's client, and what an agent uses."""
+"""Contracts with models: messages, requests and replies, a provider's client, and what an agent
+uses."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ Role = Literal["main", "edit", "fast"]
 
 @dataclass(frozen=True)
 class ToolCall:
-    """An action that a model asks for. ``id`` ties the answer to it; ``arguments`` is the JSON text as the model wrote
-    it, which need not parse; ``name`` is an action's name, or what the model wrote where it is none."""
+    """An action that a model asks for. ``id`` ties the answer to it; ``arguments`` is the JSON text
+    as the model wrote it, which need not parse; ``name`` is an action's name, or what the model
+    wrote where it is none."""
 
     id: str
     name: str
@@ -25,8 +27,8 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Message:
-    """One chat message. An assistant's may hold ``tool_calls``; a message of the role ``tool`` answers the one whose
-    id is ``tool_call_id``."""
+    """One chat message. An assistant's may hold ``tool_calls``; a message of the role ``tool``
+    answers the one whose id is ``tool_call_id``."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
@@ -36,12 +38,12 @@ class Message:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A completion to ask for; None leaves the provider's default. ``timeout`` bounds one attempt, in seconds;
-    ``deadline`` (from ``time.monotonic()``) bounds all attempts and waits together. ``tools`` are what the model may
-    call, of which it must call one when ``must_call``; ``schema`` is a JSON schema that the answer's text must follow;
-    ``extra`` are further parameters by litellm's names (``top_p``, ``reasoning_effort`` …). The first ``free_wait``
-    seconds of waiting (between attempts, and for the run's limits) move the ``deadline`` by what they last.
-    """
+    """A completion to ask for; None leaves the provider's default. ``timeout`` bounds one attempt,
+    in seconds; ``deadline`` (from ``time.monotonic()``) bounds all attempts and waits together.
+    ``tools`` are what the model may call, of which it must call one when ``must_call``; ``schema``
+    is a JSON schema that the answer's text must follow; ``extra`` are further parameters by
+    litellm's names (``top_p``, ``reasoning_effort`` …). The first ``free_wait`` seconds of waiting
+    (between attempts, and for the run's limits) move the ``deadline`` by what they last."""
 
     model: str
     messages: tuple[Message, ...]
@@ -63,8 +65,8 @@ class ModelRequest:
 
 @dataclass(frozen=True)
 class ModelReply:
-    """A model's answer. ``cost`` in dollars, None when the price is unknown; ``waited`` is the part of
-    ``seconds`` spent between attempts and for the limits that the run's workers share."""
+    """A model's answer. ``cost`` in dollars, None when the price is unknown; ``waited`` is the part
+    of ``seconds`` spent between attempts and for the limits that the run's workers share."""
 
     text: str
     model: str
@@ -81,8 +83,9 @@ class ModelReply:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What is known of a model before it is called: its litellm name, whether it takes tools natively (others get
-    them by a text protocol), how many tokens fit into a prompt, and how many an answer may have (None: unknown)."""
+    """What is known of a model before it is called: its litellm name, whether it takes tools
+    natively (others get them by a text protocol), how many tokens fit into a prompt, and how many
+    an answer may have (None: unknown)."""
 
     name: str
     native_tools: bool
@@ -103,7 +106,8 @@ class ModelClient(Protocol):
 
 
 class Model(Protocol):
-    """What an agent uses: a client that charges the trial's ledger and writes every call to the trace."""
+    """What an agent uses: a client that charges the trial's ledger and writes every call to the
+    trace."""
 
     def complete(
         self,
@@ -118,9 +122,10 @@ class Model(Protocol):
         schema: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> ModelReply:
-        """One completion by the model that plays ``role``. With ``tools`` the reply may hold ``tool_calls``, from any
-        model; ``schema`` asks for a text that is JSON of that schema; ``extra`` are further parameters by litellm's
-        names. Raises ModelError or BudgetExhausted."""
+        """One completion by the model that plays ``role``. With ``tools`` the reply may hold
+        ``tool_calls``, from any model; ``schema`` asks for a text that is JSON of that schema;
+        ``extra`` are further parameters by litellm's names. Raises ModelError or
+        BudgetExhausted."""
         ...
 
     def facts(self, role: Role = "main") -> ModelFacts:

@@ -1,4 +1,5 @@
-"""How a run calls one of its models: what stands behind the name, with which parameters, limits and prices."""
+"""How a run calls one of its models: what stands behind the name, with which parameters, limits and
+prices."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class TokenPrices:
-    """Dollars a token as a user wrote them down; ``cached`` is for prompt tokens that the provider had cached."""
+    """Dollars a token as a user wrote them down; ``cached`` is for prompt tokens that the provider
+    had cached."""
 
     prompt: float
     completion: float
@@ -22,14 +24,15 @@ class TokenPrices:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """The settings of the model that a run knows as ``name``: an alias of the user's, or litellm's own name.
+    """The settings of the model that a run knows as ``name``: an alias of the user's, or litellm's
+    own name.
 
-    ``model`` is litellm's name; ``params`` are parameters of every call, by litellm's names, and win over an agent's;
-    ``tools`` says how it gets tools ('' leaves that to what is known of it); ``context`` is how many tokens fit into a
-    prompt; ``prices`` win over the list in litellm; ``rpm`` and ``tpm`` are requests and tokens a minute, over all
-    workers of the run; ``api_key_env`` names the environment variable with its key ('' for the provider's own).
-    None: unknown, or no limit.
-    """
+    ``model`` is litellm's name; ``params`` are parameters of every call, by litellm's names, and
+    win over an agent's; ``tools`` says how it gets tools ('' leaves that to what is known of it);
+    ``context`` is how many tokens fit into a prompt; ``prices`` win over the list in litellm;
+    ``rpm`` and ``tpm`` are requests and tokens a minute, over all workers of the run;
+    ``api_key_env`` names the environment variable with its key ('' for the provider's own). None:
+    unknown, or no limit."""
 
     name: str
     model: str

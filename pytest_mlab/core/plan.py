@@ -17,7 +17,8 @@ PLAN_FORMAT = 1
 
 @dataclass(frozen=True)
 class Models:
-    """litellm names: ``main`` drives the agent, ``edit`` rewrites files, ``fast`` summarises; '' means none."""
+    """litellm names: ``main`` drives the agent, ``edit`` rewrites files, ``fast`` summarises; ''
+    means none."""
 
     main: str = ""
     edit: str = ""
@@ -26,7 +27,8 @@ class Models:
 
 @dataclass(frozen=True)
 class PlannedTask:
-    """A task of the plan: where its folder was and what its content was (sha256) when the run began."""
+    """A task of the plan: where its folder was and what its content was (sha256) when the run
+    began."""
 
     name: str
     suite: str
@@ -36,14 +38,15 @@ class PlannedTask:
 
 @dataclass(frozen=True)
 class PlannedAgent:
-    """An agent of the plan: its display name and the reference that loads it (name, file.py:Class, module:Class).
+    """An agent of the plan: its display name and the reference that loads it (name, file.py:Class,
+    module:Class).
 
-    ``settings`` are those that differ from the agent's defaults, as JSON values; ``digest`` covers them and its files.
-    ``requirements`` are packages that it imports, as pip takes them, and ``mend`` the command that installs them ('':
-    pip install); an ``interactive`` one talks to who sits at the
-    terminal; one with ``model_optional`` works without a model, and then has ``needs_model`` False;
-    ``program`` is what it runs in the sandbox, where that has to be installed there.
-    """
+    ``settings`` are those that differ from the agent's defaults, as JSON values; ``digest`` covers
+    them and its files. ``requirements`` are packages that it imports, as pip takes them, and
+    ``mend`` the command that installs them ('': pip install); an ``interactive`` one talks to who
+    sits at the terminal; one with ``model_optional`` works without a model, and then has
+    ``needs_model`` False; ``program`` is what it runs in the sandbox, where that has to be
+    installed there."""
 
     name: str
     ref: str
@@ -64,7 +67,10 @@ class PlannedAgent:
     @property
     def said(self) -> str:
         """The settings as a command line gives them; '' when all are the defaults."""
-        shown = {key: value if isinstance(value, str) else json.dumps(value) for key, value in self.settings.items()}
+        shown = {
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in self.settings.items()
+        }
         return ", ".join(f"{key}={value}" for key, value in shown.items())
 
 
@@ -72,14 +78,14 @@ class PlannedAgent:
 class RunSettings:
     """Everything that decides what a trial does. Paths are absolute, as text.
 
-    ``sandbox`` is the backend's resolved name (never ``auto``); ``network`` lets the sandbox reach the network;
-    ``data`` is the variant; ``threshold`` overrides every task's improvement threshold when not None;
-    files above ``snapshot_file_mb`` MiB are stored with final snapshots only, and so is every file once the run's
-    snapshots take ``run_disk_mb`` MiB; ``models`` are the settings of all models that the run names.
-    ``run_max_cost`` is how many dollars may be spent before no further trial starts (None: no limit).
-    ``help`` is who answers Request Help: nobody, or human.
-    ``record`` is the folder that model calls are recorded into, ``replay`` the one they are answered from ('': none).
-    """
+    ``sandbox`` is the backend's resolved name (never ``auto``); ``network`` lets the sandbox reach
+    the network; ``data`` is the variant; ``threshold`` overrides every task's improvement threshold
+    when not None; files above ``snapshot_file_mb`` MiB are stored with final snapshots only, and so
+    is every file once the run's snapshots take ``run_disk_mb`` MiB; ``models`` are the settings of
+    all models that the run names. ``run_max_cost`` is how many dollars may be spent before no
+    further trial starts (None: no limit). ``help`` is who answers Request Help: nobody, or human.
+    ``record`` is the folder that model calls are recorded into, ``replay`` the one they are
+    answered from ('': none)."""
 
     repeats: int = 8
     budget: Budget = Budget()
@@ -102,8 +108,11 @@ class RunSettings:
     replay_mode: Literal["strict", "lenient"] = "strict"
 
     def of_model(self, name: str) -> ModelSettings:
-        """The settings of the model called ``name``; all defaults for one that the run does not name."""
-        return next((found for found in self.models if found.name == name), ModelSettings(name, name))
+        """The settings of the model called ``name``; all defaults for one that the run does not
+        name."""
+        return next(
+            (found for found in self.models if found.name == name), ModelSettings(name, name)
+        )
 
 
 @dataclass(frozen=True)
@@ -127,11 +136,15 @@ class Plan:
                 shared = getattr(trial, what)
                 if shared in seen:
                     raise ConfigError(
-                        f"two trials have the {what} {shared}: {_said(seen[shared])} and {_said(trial)}; "
-                        "leave one out of this run, or name the agent or model otherwise"
+                        f"two trials have the {what} {shared}: {_said(seen[shared])} and"
+                        f" {_said(trial)}; leave one out of this run, or name the agent or model"
+                        " otherwise"
                     )
                 seen[shared] = trial
 
 
 def _said(trial: TrialId) -> str:
-    return f"(task {trial.task!r}, agent {trial.agent!r}, model {trial.model!r}, repeat {trial.repeat})"
+    return (
+        f"(task {trial.task!r}, agent {trial.agent!r}, model {trial.model!r}, repeat"
+        f" {trial.repeat})"
+    )

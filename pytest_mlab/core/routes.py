@@ -1,4 +1,5 @@
-"""What a provider limits and what it may refuse: one model on one server for one key, whatever the run calls it."""
+"""What a provider limits and what it may refuse: one model on one server for one key, whatever the
+run calls it."""
 
 from __future__ import annotations
 
@@ -32,22 +33,28 @@ def endpoints_of(trial: TrialId, settings: RunSettings) -> tuple[str, ...]:
 def with_limits(
     models: Iterable[ModelSettings], rpm: Sequence[PerModel] = (), tpm: Sequence[PerModel] = ()
 ) -> tuple[ModelSettings, ...]:
-    """``models`` with the limits a minute that the options ask for. One for a model replaces one for all; beside a
-    limit of the model's own settings, the stricter holds. Raises ConfigError for a model that is not there."""
+    """``models`` with the limits a minute that the options ask for. One for a model replaces one
+    for all; beside a limit of the model's own settings, the stricter holds. Raises ConfigError for
+    a model that is not there."""
     known = tuple(models)
     names = {name for model in known for name in (model.name, model.model)}
     for flag, given in (("--mlab-rpm", rpm), ("--mlab-tpm", tpm)):
         for one in given:
             if one.model and known and one.model not in names:
                 raise ConfigError(f"{flag}={one}: {unknown('model', one.model, sorted(names))}")
-    return tuple(replace(m, rpm=_stricter(m.rpm, _asked(m, rpm)), tpm=_stricter(m.tpm, _asked(m, tpm))) for m in known)
+    return tuple(
+        replace(m, rpm=_stricter(m.rpm, _asked(m, rpm)), tpm=_stricter(m.tpm, _asked(m, tpm)))
+        for m in known
+    )
 
 
 def with_new_limits(
     models: Iterable[ModelSettings], rpm: Sequence[PerModel] = (), tpm: Sequence[PerModel] = ()
 ) -> tuple[ModelSettings, ...]:
     """``models`` of a run that began earlier: what the options say of a limit replaces it."""
-    return tuple(replace(m, rpm=_asked(m, rpm) or m.rpm, tpm=_asked(m, tpm) or m.tpm) for m in models)
+    return tuple(
+        replace(m, rpm=_asked(m, rpm) or m.rpm, tpm=_asked(m, tpm) or m.tpm) for m in models
+    )
 
 
 def _asked(model: ModelSettings, given: Sequence[PerModel]) -> int | None:
@@ -60,8 +67,8 @@ def _stricter(one: int | None, other: int | None) -> int | None:
 
 
 def limits_of(name: str, settings: RunSettings) -> tuple[int | None, int | None]:
-    """Requests and tokens a minute of the model called ``name``: the strictest of all aliases of its endpoint, None
-    without a limit."""
+    """Requests and tokens a minute of the model called ``name``: the strictest of all aliases of
+    its endpoint, None without a limit."""
     asked = settings.of_model(name)
     alike = [asked, *(found for found in settings.models if endpoint(found) == endpoint(asked))]
     requests = [found.rpm for found in alike if found.rpm is not None]

@@ -12,7 +12,8 @@ from pytest_mlab.core.task import Resources
 
 @dataclass(frozen=True)
 class Mount:
-    """A host path that a sandbox shows read-only at ``target`` (an absolute path, or relative to the workspace)."""
+    """A host path that a sandbox shows read-only at ``target`` (an absolute path, or relative to
+    the workspace)."""
 
     source: Path
     target: str
@@ -20,9 +21,10 @@ class Mount:
 
 @dataclass(frozen=True)
 class SandboxSpec:
-    """What a sandbox is to show and allow. ``workspace`` is a host folder, writable inside and the working
-    directory there; ``label`` is unique on the machine (for sweeping); ``relay`` is a Unix socket of the host that
-    programs inside can connect to, network or not, at ``Connection.relay_port``."""
+    """What a sandbox is to show and allow. ``workspace`` is a host folder, writable inside and the
+    working directory there; ``label`` is unique on the machine (for sweeping); ``relay`` is a Unix
+    socket of the host that programs inside can connect to, network or not, at
+    ``Connection.relay_port``."""
 
     workspace: Path
     label: str
@@ -37,12 +39,12 @@ class SandboxSpec:
 class Execution:
     """How a command in a sandbox ended.
 
-    ``output`` is stdout and stderr interleaved, at most ``keep`` bytes (first and last half of it, when more came);
-    ``output_bytes`` is what came in all. ``exit_status`` is None when the command was killed; ``killed_for`` then
-    says why: ``timeout``, ``memory``, ``pids``, ``disk``, ``lost`` (the supervisor died; it has been restarted and
-    the REPL's state is gone), ``cancelled`` (by ``Connection.cancel``) or ``signal`` (the command died of a signal of
-    its own, number in ``signal``).
-    """
+    ``output`` is stdout and stderr interleaved, at most ``keep`` bytes (first and last half of it,
+    when more came); ``output_bytes`` is what came in all. ``exit_status`` is None when the command
+    was killed; ``killed_for`` then says why: ``timeout``, ``memory``, ``pids``, ``disk``, ``lost``
+    (the supervisor died; it has been restarted and the REPL's state is gone), ``cancelled`` (by
+    ``Connection.cancel``) or ``signal`` (the command died of a signal of its own, number in
+    ``signal``)."""
 
     exit_status: int | None
     output: bytes
@@ -57,11 +59,12 @@ class Connection(Protocol):
 
     python: str
     relay_port: int
-    """The port of 127.0.0.1 inside that leads to the spec's ``relay``, 0 without one; it may be another one after the
-    supervisor was lost."""
+    """The port of 127.0.0.1 inside that leads to the spec's ``relay``, 0 without one; it may be
+    another one after the supervisor was lost."""
 
     def locate(self, target: str) -> str:
-        """The path inside the sandbox of a mount's target or of a path relative to the workspace ('.' is itself)."""
+        """The path inside the sandbox of a mount's target or of a path relative to the workspace
+        ('.' is itself)."""
         ...
 
     def execute(
@@ -74,13 +77,14 @@ class Connection(Protocol):
         keep: int = 1 << 20,
         sink: Callable[[bytes], None] | None = None,
     ) -> Execution:
-        """Run ``argv`` in a process group of its own and wait; when it ends or ``timeout`` (seconds) is over,
-        everything that it started is killed. ``sink`` gets the output as it comes."""
+        """Run ``argv`` in a process group of its own and wait; when it ends or ``timeout``
+        (seconds) is over, everything that it started is killed. ``sink`` gets the output as it
+        comes."""
         ...
 
     def repl(self, code: str, *, timeout: float | None = None, keep: int = 1 << 20) -> Execution:
-        """Run ``code`` in the sandbox's persistent Python process; on a timeout that process is killed and its
-        state lost."""
+        """Run ``code`` in the sandbox's persistent Python process; on a timeout that process is
+        killed and its state lost."""
         ...
 
     def cancel(self) -> None:
@@ -88,20 +92,22 @@ class Connection(Protocol):
         ...
 
     def close(self) -> None:
-        """Kill everything inside and remove the sandbox; files of the workspace belong to the caller afterwards."""
+        """Kill everything inside and remove the sandbox; files of the workspace belong to the
+        caller afterwards."""
         ...
 
 
 class Sandbox(Protocol):
-    """A backend. ``isolated`` is False when agent code can see and change the host; ``mounts`` is False when
-    mounts below the workspace are impossible (the caller copies instead)."""
+    """A backend. ``isolated`` is False when agent code can see and change the host; ``mounts`` is
+    False when mounts below the workspace are impossible (the caller copies instead)."""
 
     name: str
     isolated: bool
     mounts: bool
 
     def check(self) -> str:
-        """'' when the backend works here (a self-test of at most a second), else the reason and the way out."""
+        """'' when the backend works here (a self-test of at most a second), else the reason and the
+        way out."""
         ...
 
     def open(self, spec: SandboxSpec) -> Connection:

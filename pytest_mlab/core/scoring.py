@@ -1,4 +1,5 @@
-"""From a score to a judgement: improvement, the score that is needed, success, and whether it may be noise."""
+"""From a score to a judgement: improvement, the score that is needed, success, and whether it may
+be noise."""
 
 from __future__ import annotations
 
@@ -20,11 +21,12 @@ ROUND_LOW = 1e-6
 
 @dataclass(frozen=True)
 class Judgement:
-    """A score, judged. ``outcome`` is SUCCESS or BELOW_THRESHOLD; ``needed`` has to be passed strictly.
+    """A score, judged. ``outcome`` is SUCCESS or BELOW_THRESHOLD; ``needed`` has to be passed
+    strictly.
 
-    ``baseline`` and ``improvement`` are None for a task that has an absolute threshold and no baseline
-    (``improvement`` also when the baseline is 0); ``within_noise`` is None when fewer than two baseline runs are known.
-    """
+    ``baseline`` and ``improvement`` are None for a task that has an absolute threshold and no
+    baseline (``improvement`` also when the baseline is 0); ``within_noise`` is None when fewer than
+    two baseline runs are known."""
 
     outcome: Outcome
     reason: str
@@ -42,7 +44,8 @@ def improvement(score: float, baseline: float, direction: Direction) -> float:
     """
     if baseline == 0:
         raise ScoringError(
-            "a baseline of 0 has no relative improvement; set threshold.absolute in the task's task.toml instead"
+            "a baseline of 0 has no relative improvement; set threshold.absolute in the task's"
+            " task.toml instead"
         )
     return direction.sign * (score - baseline) / abs(baseline)
 
@@ -50,7 +53,8 @@ def improvement(score: float, baseline: float, direction: Direction) -> float:
 def beats(score: float, needed: float, direction: Direction) -> bool:
     """True when ``score`` is strictly better than ``needed``.
 
-    Scores that differ by a rounding error (relative 1e-9, absolute 1e-12) are equal, and equal is not better:
+    Scores that differ by a rounding error (relative 1e-9, absolute 1e-12) are equal, and equal is
+    not better:
     0.7 + 10 % is 0.7700000000000001 in floating point and a score of 0.77 must not depend on that.
     """
     if math.isclose(score, needed, rel_tol=TIE_REL, abs_tol=TIE_ABS):
@@ -61,9 +65,9 @@ def beats(score: float, needed: float, direction: Direction) -> bool:
 def is_sentinel(value: float) -> bool:
     """True for a number that stands for "no baseline" and was never measured.
 
-    The rule: not finite; or not 0 and of a magnitude of at least 1e9 or at most 1e-9; or an exact power of ten
-    of at least a million or at most a millionth (the mean of real runs is no such number).
-    """
+    The rule: not finite; or not 0 and of a magnitude of at least 1e9 or at most 1e-9; or an exact
+    power of ten of at least a million or at most a millionth (the mean of real runs is no such
+    number)."""
     if not math.isfinite(value):
         return True
     size = abs(value)
@@ -77,22 +81,30 @@ def is_sentinel(value: float) -> bool:
 
 
 def check_score(score: object, metric: Metric, task: str) -> float:
-    """``score`` as a plain float. Raises EvaluatorError unless it is a finite number in the metric's range."""
+    """``score`` as a plain float. Raises EvaluatorError unless it is a finite number in the
+    metric's range."""
     if isinstance(score, bool) or not isinstance(score, Real):
         raise EvaluatorError(
-            f"task {task}: the evaluator gave {score!r} ({type(score).__name__}); it must return a finite number"
+            f"task {task}: the evaluator gave {score!r} ({type(score).__name__}); it must return a"
+            " finite number"
         )
     value = float(score)
     if not math.isfinite(value):
-        raise EvaluatorError(f"task {task}: the evaluator gave {value!r}; it must return a finite number")
+        raise EvaluatorError(
+            f"task {task}: the evaluator gave {value!r}; it must return a finite number"
+        )
     for bound, outside, word in (
         (metric.low, metric.low is not None and value < metric.low, "below the lowest"),
         (metric.high, metric.high is not None and value > metric.high, "above the highest"),
     ):
-        if outside and bound is not None and not math.isclose(value, bound, rel_tol=TIE_REL, abs_tol=TIE_ABS):
+        if (
+            outside
+            and bound is not None
+            and not math.isclose(value, bound, rel_tol=TIE_REL, abs_tol=TIE_ABS)
+        ):
             raise EvaluatorError(
-                f"task {task}: the evaluator gave {metric.name} = {value!r}, {word} valid value {bound!r}; "
-                "mend the evaluator or the range in task.toml"
+                f"task {task}: the evaluator gave {metric.name} = {value!r}, {word} valid value"
+                f" {bound!r}; mend the evaluator or the range in task.toml"
             )
     return value
 
@@ -100,40 +112,44 @@ def check_score(score: object, metric: Metric, task: str) -> float:
 def needed_score(task: Task, variant: str, override: float | None = None) -> float:
     """The score that has to be passed (strictly) on ``variant``.
 
-    The task's absolute threshold if it has one; otherwise its baseline, improved by ``override`` or else by the
-    task's own relative threshold. ``override`` replaces relative thresholds only: an absolute one exists because a
-    relative one makes no sense for the task. Raises ScoringError when there is nothing sound to compare with.
-    """
+    The task's absolute threshold if it has one; otherwise its baseline, improved by ``override`` or
+    else by the task's own relative threshold. ``override`` replaces relative thresholds only: an
+    absolute one exists because a relative one makes no sense for the task. Raises ScoringError when
+    there is nothing sound to compare with."""
     baseline = _baseline(task, variant)
     if baseline is not None and is_sentinel(baseline.mean):
         raise ScoringError(
-            f"task {task.name}, data {variant}: the baseline {baseline.mean!r} is a placeholder and not a measurement; "
-            f"measure one (mlab measure {task.name} --data {variant} --write) or set threshold.absolute instead"
+            f"task {task.name}, data {variant}: the baseline {baseline.mean!r} is a placeholder and"
+            f" not a measurement; measure one (mlab measure {task.name} --data {variant} --write)"
+            " or set threshold.absolute instead"
         )
     if task.threshold.absolute is not None:
         return _sound_absolute(task, task.threshold.absolute)
     if baseline is None:
         raise ScoringError(
-            f"task {task.name}: no baseline was measured on data {variant!r}; "
-            f"measure one (mlab measure {task.name} --data {variant} --write) or set threshold.absolute in task.toml"
+            f"task {task.name}: no baseline was measured on data {variant!r}; measure one (mlab"
+            f" measure {task.name} --data {variant} --write) or set threshold.absolute in task.toml"
         )
     if baseline.mean <= 0:
         raise ScoringError(
-            f"task {task.name}, data {variant}: the baseline is {baseline.mean!r}; a relative threshold needs one "
-            "above 0, so set threshold.absolute in task.toml"
+            f"task {task.name}, data {variant}: the baseline is {baseline.mean!r}; a relative"
+            " threshold needs one above 0, so set threshold.absolute in task.toml"
         )
     relative = task.threshold.improvement if override is None else override
     if not math.isfinite(relative) or relative < 0:
-        raise ScoringError(f"task {task.name}: the threshold {relative!r} must be a number of at least 0, such as 0.1")
+        raise ScoringError(
+            f"task {task.name}: the threshold {relative!r} must be a number of at least 0, such"
+            " as 0.1"
+        )
     return baseline.mean + task.sign * relative * abs(baseline.mean)
 
 
 def judge(task: Task, variant: str, score: object, override: float | None = None) -> Judgement:
     """Judge what the evaluator gave for a submission on data ``variant``.
 
-    ``override`` is the run's threshold (RunSettings.threshold). Raises EvaluatorError for what is no valid score
-    and ScoringError for a baseline or threshold that cannot judge one: a ``task_error`` for the trial, both of them.
-    """
+    ``override`` is the run's threshold (RunSettings.threshold). Raises EvaluatorError for what is
+    no valid score and ScoringError for a baseline or threshold that cannot judge one: a
+    ``task_error`` for the trial, both of them."""
     value = check_score(score, task.metric, task.name)
     needed = needed_score(task, variant, override)
     baseline = _baseline(task, variant)
@@ -156,10 +172,10 @@ def judge(task: Task, variant: str, score: object, override: float | None = None
 def within_noise(score: float, baseline: Baseline) -> bool | None:
     """True when one more run of the baseline could well have given ``score``.
 
-    The two-sided 95 % prediction interval for one further observation of a normal sample,
-    ``mean +- t(0.975; n - 1) * std * sqrt(1 + 1/n)`` (Hahn and Meeker, Statistical Intervals, Wiley 1991), its
-    ends included. None when it does not exist (fewer than two runs). Runs without any spread predict their mean.
-    """
+    The two-sided 95 % prediction interval for one further observation of a normal sample, ``mean +-
+    t(0.975; n - 1) * std * sqrt(1 + 1/n)`` (Hahn and Meeker, Statistical Intervals, Wiley 1991),
+    its ends included. None when it does not exist (fewer than two runs). Runs without any spread
+    predict their mean."""
     interval = prediction_interval(baseline)
     if interval is None:
         return None
@@ -170,7 +186,8 @@ def within_noise(score: float, baseline: Baseline) -> bool | None:
 
 
 def prediction_interval(baseline: Baseline) -> tuple[float, float] | None:
-    """Where one more baseline run lies with 95 % probability; see :func:`within_noise`. None for n < 2."""
+    """Where one more baseline run lies with 95 % probability; see :func:`within_noise`. None for n
+    < 2."""
     n = baseline.n
     if n < 2:
         return None
@@ -184,14 +201,17 @@ def prediction_interval(baseline: Baseline) -> tuple[float, float] | None:
 def _baseline(task: Task, variant: str) -> Baseline | None:
     if variant not in task.variants:
         raise ScoringError(
-            f"task {task.name} has no data variant {variant!r}; it has {', '.join(sorted(task.variants)) or 'none'}"
+            f"task {task.name} has no data variant {variant!r}; it has"
+            f" {', '.join(sorted(task.variants)) or 'none'}"
         )
     return task.variants[variant].baseline
 
 
 def _sound_absolute(task: Task, absolute: float) -> float:
     if not math.isfinite(absolute):
-        raise ScoringError(f"task {task.name}: threshold.absolute is {absolute!r}; it must be a finite number")
+        raise ScoringError(
+            f"task {task.name}: threshold.absolute is {absolute!r}; it must be a finite number"
+        )
     return absolute
 
 

@@ -1,9 +1,8 @@
 """The few statistics that reports need, with scipy's tests and intervals behind them.
 
-Every function takes and gives plain numbers (never numpy's own), does not depend on the order of its input, and says
-None where an interval cannot be estimated: an interval of width 0 would claim a certainty that nobody has.
-scipy is imported on first use.
-"""
+Every function takes and gives plain numbers (never numpy's own), does not depend on the order of
+its input, and says None where an interval cannot be estimated: an interval of width 0 would claim a
+certainty that nobody has. scipy is imported on first use."""
 
 from __future__ import annotations
 
@@ -24,7 +23,8 @@ class Interval(NamedTuple):
 
 
 def proportion_interval(successes: int, n: int) -> Interval | None:
-    """The exact (Clopper-Pearson) interval of a success rate; None for n = 0. 8 of 8 gives [0.63, 1]."""
+    """The exact (Clopper-Pearson) interval of a success rate; None for n = 0. 8 of 8 gives [0.63,
+    1]."""
     if n == 0:
         return None
     from scipy.stats import binomtest
@@ -33,14 +33,15 @@ def proportion_interval(successes: int, n: int) -> Interval | None:
     return Interval(float(found.low), float(found.high))
 
 
-def clustered_mean_interval(cluster_means: Sequence[float], low: float, high: float) -> Interval | None:
+def clustered_mean_interval(
+    cluster_means: Sequence[float], low: float, high: float
+) -> Interval | None:
     """The interval of a mean over clusters of equal weight, cut to [``low``, ``high``].
 
-    The estimator: every cluster (task) is one observation, its own mean, and the interval is Student's t of those
-    with clusters - 1 degrees of freedom. That is the cluster-robust interval for equally weighted clusters:
-    repeats inside a task are never taken for independent evidence about other tasks. None for fewer than two
-    clusters and for clusters that all agree.
-    """
+    The estimator: every cluster (task) is one observation, its own mean, and the interval is
+    Student's t of those with clusters - 1 degrees of freedom. That is the cluster-robust interval
+    for equally weighted clusters: repeats inside a task are never taken for independent evidence
+    about other tasks. None for fewer than two clusters and for clusters that all agree."""
     values = sorted(float(v) for v in cluster_means)
     if len(values) < 2 or _agree(values):
         return None
@@ -51,7 +52,8 @@ def clustered_mean_interval(cluster_means: Sequence[float], low: float, high: fl
 
 
 def bootstrap_mean_interval(values: Sequence[float]) -> Interval | None:
-    """The BCa bootstrap interval of a mean (9999 resamples, fixed seed: the same values give the same interval).
+    """The BCa bootstrap interval of a mean (9999 resamples, fixed seed: the same values give the
+    same interval).
 
     None for fewer than three values and for values that all agree.
     """
@@ -76,13 +78,15 @@ def bootstrap_mean_interval(values: Sequence[float]) -> Interval | None:
 
 
 def pass_at_k(n: int, successes: int, k: int) -> float:
-    """The chance that at least one of ``k`` trials succeeds, unbiased: 1 - C(n-c, k) / C(n, k) (Chen et al. 2021)."""
+    """The chance that at least one of ``k`` trials succeeds, unbiased: 1 - C(n-c, k) / C(n, k)
+    (Chen et al. 2021)."""
     _check_k(n, successes, k)
     return 1.0 - comb(n - successes, k) / comb(n, k)
 
 
 def pass_hat_k(n: int, successes: int, k: int) -> float:
-    """The chance that all of ``k`` trials succeed (pass^k), unbiased: C(c, k) / C(n, k) (Yao et al. 2024)."""
+    """The chance that all of ``k`` trials succeed (pass^k), unbiased: C(c, k) / C(n, k) (Yao et al.
+    2024)."""
     _check_k(n, successes, k)
     return comb(successes, k) / comb(n, k)
 
@@ -106,4 +110,6 @@ def _agree(ordered: Sequence[float]) -> bool:
 
 def _check_k(n: int, successes: int, k: int) -> None:
     if not (0 <= successes <= n and 1 <= k <= n):
-        raise ValueError(f"need 0 <= successes <= n and 1 <= k <= n, got n={n}, successes={successes}, k={k}")
+        raise ValueError(
+            f"need 0 <= successes <= n and 1 <= k <= n, got n={n}, successes={successes}, k={k}"
+        )

@@ -51,10 +51,10 @@ class Submission:
 class Baseline:
     """Measured scores of what an agent must beat.
 
-    ``measured`` says what was run: ``starter`` (the files under env/ as they are), ``filled-starter``
-    (the hidden version under baseline/) or the name of a trivial predictor. ``scores`` are the single
-    runs, ``mean`` and ``std`` (ddof=1) theirs, ``machine`` a fingerprint of where they ran.
-    """
+    ``measured`` says what was run: ``starter`` (the files under env/ as they are),
+    ``filled-starter`` (the hidden version under baseline/) or the name of a trivial predictor.
+    ``scores`` are the single runs, ``mean`` and ``std`` (ddof=1) theirs, ``machine`` a fingerprint
+    of where they ran."""
 
     measured: str
     scores: tuple[float, ...]
@@ -94,16 +94,24 @@ class Resources:
 class Source:
     """Where raw data come from.
 
-    ``kind`` is ``embedded`` (``ref``: path inside the task folder), ``generator`` (``ref``: empty, or the package whose
-    generator data.py calls),
-    ``kaggle`` (``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``), ``http`` (``ref``: URL),
-    ``huggingface`` (``ref``: ``datasets/<owner>/<name>@<commit>:<paths>`` or ``models/...``), ``coco-images``
-    (``ref``: path of a COCO file that a source before it brings), ``gcs`` (``ref``: ``<bucket>/<pattern>``) or
-    ``mlagentbench`` (``ref``: a task's folder in that format).
-    ``consent`` is the address of rules that the user must have accepted, or empty.
-    """
+    ``kind`` is ``embedded`` (``ref``: path inside the task folder), ``generator`` (``ref``: empty,
+    or the package whose generator data.py calls), ``kaggle`` (``ref``: ``competitions/<slug>`` or
+    ``datasets/<owner>/<slug>``), ``http`` (``ref``: URL), ``huggingface`` (``ref``:
+    ``datasets/<owner>/<name>@<commit>:<paths>`` or ``models/...``), ``coco-images`` (``ref``: path
+    of a COCO file that a source before it brings), ``gcs`` (``ref``: ``<bucket>/<pattern>``) or
+    ``mlagentbench`` (``ref``: a task's folder in that format). ``consent`` is the address of rules
+    that the user must have accepted, or empty."""
 
-    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images", "gcs", "mlagentbench"]
+    kind: Literal[
+        "embedded",
+        "generator",
+        "kaggle",
+        "http",
+        "huggingface",
+        "coco-images",
+        "gcs",
+        "mlagentbench",
+    ]
     ref: str = ""
     sha256: str = ""
     size_mb: float = 0.0
@@ -113,7 +121,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Variant:
-    """One data variant (``mini`` or ``full``) with its sources and its measured baseline and reference."""
+    """One data variant (``mini`` or ``full``) with its sources and its measured baseline and
+    reference."""
 
     name: str
     sources: tuple[Source, ...]
@@ -125,12 +134,12 @@ class Variant:
 class Task:
     """One problem, as read from its folder.
 
-    ``folder`` holds task.toml, description.md, env/, data.py, evaluator.py, reference/ and maybe baseline/.
-    ``digest`` is the sha256 over all of the task folder's files: it changes when anything does.
-    ``description`` is the text that the agent is told. ``shared`` are globs of answer files that the agent has as well,
-    by the task's own word: no answers, but what the evaluator needs in its original form.
-    ``fault`` is '' but for a folder that could not be read as a task: such a one is planned and never run.
-    """
+    ``folder`` holds task.toml, description.md, env/, data.py, evaluator.py, reference/ and maybe
+    baseline/. ``digest`` is the sha256 over all of the task folder's files: it changes when
+    anything does. ``description`` is the text that the agent is told. ``shared`` are globs of
+    answer files that the agent has as well, by the task's own word: no answers, but what the
+    evaluator needs in its original form. ``fault`` is '' but for a folder that could not be read as
+    a task: such a one is planned and never run."""
 
     name: str
     suite: str

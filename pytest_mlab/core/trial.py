@@ -28,7 +28,8 @@ class Outcome(str, Enum):
 
     @property
     def is_agents(self) -> bool:
-        """True when the agent answers for it; False for infra, provider, task errors and trials not run."""
+        """True when the agent answers for it; False for infra, provider, task errors and trials not
+        run."""
         return self in _AGENTS_OWN
 
     @property
@@ -62,9 +63,9 @@ class EndedBy(str, Enum):
 
 
 def slug(text: str) -> str:
-    """``text`` as a file name and test id: ``[a-z0-9._-]`` only; changed texts get a short digest, so that two
-    different texts do not share a slug. Only ``/`` and ``:`` become ``-`` without one (``openai/gpt-5`` reads
-    ``openai-gpt-5``): a Plan refuses the two in one run."""
+    """``text`` as a file name and test id: ``[a-z0-9._-]`` only; changed texts get a short digest,
+    so that two different texts do not share a slug. Only ``/`` and ``:`` become ``-`` without one
+    (``openai/gpt-5`` reads ``openai-gpt-5``): a Plan refuses the two in one run."""
     clean = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-.") or "x"
     if clean == text or re.sub(r"[/:]", "-", text) == clean:
         return clean
@@ -73,7 +74,8 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True, order=True)
 class TrialId:
-    """Which trial: repeat ``repeat`` (from 1) of ``agent`` with ``model`` ('' for none) on ``task``."""
+    """Which trial: repeat ``repeat`` (from 1) of ``agent`` with ``model`` ('' for none) on
+    ``task``."""
 
     task: str
     agent: str
@@ -101,11 +103,11 @@ class TrialId:
 class TrialResult:
     """How one trial ended. All fields are plain values; ``None`` means unknown or not applicable.
 
-    ``needed`` is the score that had to be passed (strictly); ``within_noise`` is True when the score does not
-    lie outside the baseline's own spread (a two-sided 95 % prediction interval of one more baseline run);
-    ``seconds`` is the agent's wall time, ``evaluation_seconds`` the evaluator's; timestamps are Unix seconds; ``notes``
-    are sentences on what else a reader should know (that a replay left recorded calls unused).
-    """
+    ``needed`` is the score that had to be passed (strictly); ``within_noise`` is True when the
+    score does not lie outside the baseline's own spread (a two-sided 95 % prediction interval of
+    one more baseline run); ``seconds`` is the agent's wall time, ``evaluation_seconds`` the
+    evaluator's; timestamps are Unix seconds; ``notes`` are sentences on what else a reader should
+    know (that a replay left recorded calls unused)."""
 
     id: TrialId
     outcome: Outcome

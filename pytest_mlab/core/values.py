@@ -1,4 +1,5 @@
-"""Readers of option values: each turns a text into a value or raises ValueError with what is allowed."""
+"""Readers of option values: each turns a text into a value or raises ValueError with what is
+allowed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What may travel between processes: flat lists of names and plain builtins.
 
-A value that execnet cannot dump ends a whole pytest-xdist session, other workers' results included; a ``float``
-that is really numpy's is one. So everything goes through :func:`to_wire`, which refuses it where it came from.
-"""
+A value that execnet cannot dump ends a whole pytest-xdist session, other workers' results included;
+a ``float`` that is really numpy's is one. So everything goes through :func:`to_wire`, which refuses
+it where it came from."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PLAIN = (str, bool, int, float, type(None))
 
 
 def to_wire(values: Mapping[str, object]) -> list[tuple[str, Builtin]]:
-    """``values`` as pairs, in their order. Raises WireError unless every value is exactly a str, bool, int, float
-    or None (subclasses included: numpy's numbers and enum members are refused).
+    """``values`` as pairs, in their order. Raises WireError unless every value is exactly a str,
+    bool, int, float or None (subclasses included: numpy's numbers and enum members are refused).
 
-    Lone surrogates, which no encoder accepts, become their escape (``\\udc80``), in names and in values.
-    """
+    Lone surrogates, which no encoder accepts, become their escape (``\\udc80``), in names and in
+    values."""
     return [(_name(key), _plain(key, value)) for key, value in values.items()]
 
 
@@ -39,9 +39,8 @@ def from_wire(pairs: Iterable[tuple[str, Builtin]]) -> dict[str, Builtin]:
 def trial_properties(result: TrialResult, trace_path: str) -> list[tuple[str, Builtin]]:
     """A trial's result as properties of its test report, in JUnit and between workers.
 
-    Unknown values (no score, unknown price) are left out: a property is either true or absent. ``trace_path`` is
-    where trace.jsonl is, relative to where the run was started.
-    """
+    Unknown values (no score, unknown price) are left out: a property is either true or absent.
+    ``trace_path`` is where trace.jsonl is, relative to where the run was started."""
     ledger = result.ledger
     values: dict[str, object] = {
         "mlab.task": result.id.task,
@@ -84,8 +83,8 @@ def _plain(key: str, value: object) -> Builtin:
     if type(value) in _PLAIN:
         return value  # type: ignore[return-value]  # one of the exact types
     raise WireError(
-        f"{key!r} is {value!r} of type {_type(value)}; only str, bool, int, float and None travel between processes: "
-        "convert it first (float(x), str(x), x.value)"
+        f"{key!r} is {value!r} of type {_type(value)}; only str, bool, int, float and None travel"
+        " between processes: convert it first (float(x), str(x), x.value)"
     )
 
 

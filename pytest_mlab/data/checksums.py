@@ -19,7 +19,8 @@ def sha256_of(file: Path) -> str:
 
 
 def hash_of(file: Path, algorithm: str) -> str:
-    """The hexadecimal digest of a file's content, by the name that hashlib has for the ``algorithm``."""
+    """The hexadecimal digest of a file's content, by the name that hashlib has for the
+    ``algorithm``."""
     total = hashlib.new(algorithm)
     with file.open("rb") as stream:
         while block := stream.read(_BLOCK):
@@ -28,7 +29,8 @@ def hash_of(file: Path, algorithm: str) -> str:
 
 
 def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """(relative path with '/', entry) of everything below ``folder`` but folders; links are not followed."""
+    """(relative path with '/', entry) of everything below ``folder`` but folders; links are not
+    followed."""
     pending = [(str(folder), "")]
     while pending:
         place, prefix = pending.pop()
@@ -47,16 +49,24 @@ def digest_of(parts: Mapping[str, str]) -> str:
 
 
 def data_key(task: Task, variant: str) -> str:
-    """The digest of all that decides what the data of a variant are: data.py, sources, embedded files, task version.
+    """The digest of all that decides what the data of a variant are: data.py, sources, embedded
+    files, task version.
 
-    The rest of the task's folder does not enter, so that editing a description prepares nothing again.
-    """
-    parts = {"task": task.name, "variant": variant, "version": task.version, "code": sha256_of(task.folder / "data.py")}
+    The rest of the task's folder does not enter, so that editing a description prepares nothing
+    again."""
+    parts = {
+        "task": task.name,
+        "variant": variant,
+        "version": task.version,
+        "code": sha256_of(task.folder / "data.py"),
+    }
     for number, source in enumerate(task.variants[variant].sources):
         parts[f"source {number}"] = f"{source.kind} {source.ref} {source.sha256}"
         if source.kind == "embedded":
             place = task.folder / source.ref
-            parts[f"content {number}"] = sha256_of(place) if place.is_file() else folder_digest(place)
+            parts[f"content {number}"] = (
+                sha256_of(place) if place.is_file() else folder_digest(place)
+            )
     return digest_of(parts)
 
 

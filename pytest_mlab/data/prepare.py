@@ -23,10 +23,11 @@ from pytest_mlab.lib.suggest import nearest_first
 
 @dataclass(frozen=True)
 class Prepared:
-    """Data that are ready: ``public`` is what the agent sees, ``answers`` what only the evaluator gets.
+    """Data that are ready: ``public`` is what the agent sees, ``answers`` what only the evaluator
+    gets.
 
-    ``digest`` is one sha256 over all of both; ``files`` maps the public files' relative paths to their sha256.
-    """
+    ``digest`` is one sha256 over all of both; ``files`` maps the public files' relative paths to
+    their sha256."""
 
     public: Path
     answers: Path
@@ -36,7 +37,8 @@ class Prepared:
 
 
 def is_prepared(task: Task, variant: str, cache: Path, *, verify: bool = False) -> Prepared | None:
-    """The prepared data, or None. Compares sizes and times of files; ``verify`` compares their contents too.
+    """The prepared data, or None. Compares sizes and times of files; ``verify`` compares their
+    contents too.
 
     Raises ConfigError when the task has no such variant.
     """
@@ -47,8 +49,11 @@ def is_prepared(task: Task, variant: str, cache: Path, *, verify: bool = False) 
     return _prepared(slot, facts)
 
 
-def refused_rules(task: Task, variant: str, cache: Path, consent: Collection[str]) -> DataUnavailable | None:
-    """What :func:`prepare` would raise for rules that the user has not accepted; None when nothing is in the way.
+def refused_rules(
+    task: Task, variant: str, cache: Path, consent: Collection[str]
+) -> DataUnavailable | None:
+    """What :func:`prepare` would raise for rules that the user has not accepted; None when nothing
+    is in the way.
 
     Raises ConfigError when the task has no such variant.
     """
@@ -64,11 +69,14 @@ def refused_rules(task: Task, variant: str, cache: Path, consent: Collection[str
 
 
 def downloads(task: Task, variant: str, cache: Path) -> tuple[str, ...]:
-    """What :func:`prepare` would fetch from elsewhere, as far as no cache has it, each with size and licence; nothing
-    when the data are ready. Raises ConfigError when the task has no such variant."""
+    """What :func:`prepare` would fetch from elsewhere, as far as no cache has it, each with size
+    and licence; nothing when the data are ready. Raises ConfigError when the task has no such
+    variant."""
     if is_prepared(task, variant, cache):
         return ()
-    return tuple(f"{s.ref} ({size_text(s)})" for s in task.variants[variant].sources if s.kind in DOWNLOADED)
+    return tuple(
+        f"{s.ref} ({size_text(s)})" for s in task.variants[variant].sources if s.kind in DOWNLOADED
+    )
 
 
 def prepare(
@@ -80,12 +88,13 @@ def prepare(
     progress: bool = False,
     force: bool = False,
 ) -> Prepared:
-    """Fetch, check and convert the data unless that was done; other processes wait for the one that does it.
+    """Fetch, check and convert the data unless that was done; other processes wait for the one that
+    does it.
 
-    ``consent`` names the rules that the user has accepted; ``progress`` reports to stderr; ``force`` does it again.
-    A process that is killed in the middle leaves no data and nothing that hinders the next one. Raises DataUnavailable
-    when something cannot be had, SuiteError when the task is wrong, ConfigError when it has no such variant.
-    """
+    ``consent`` names the rules that the user has accepted; ``progress`` reports to stderr;
+    ``force`` does it again. A process that is killed in the middle leaves no data and nothing that
+    hinders the next one. Raises DataUnavailable when something cannot be had, SuiteError when the
+    task is wrong, ConfigError when it has no such variant."""
     if not force and (ready := is_prepared(task, variant, cache)):
         return ready
     slot = _slot(task, variant, cache)
@@ -103,7 +112,10 @@ def prepare(
     except OSError as error:
         raise DataUnavailable(
             f"the data of {task.name} ({variant}) cannot be prepared: {error}",
-            mend=f"mlab prepare {task.name} --data {variant} --cache-dir <a folder that can be written to>",
+            mend=(
+                f"mlab prepare {task.name} --data {variant} --cache-dir <a folder that can be"
+                " written to>"
+            ),
         ) from None
 
 
@@ -133,13 +145,17 @@ def _refuse_faults(task: Task, variant: str, facts: Manifest) -> None:
     where = f"{task.folder / 'data.py'} ({variant})"
     hidden = {fact.sha256: name for name, fact in facts.answers.items() if fact.size}
     for name, fact in sorted(facts.public.items()):
-        if fact.sha256 in hidden and not any(fnmatchcase(hidden[fact.sha256], pattern) for pattern in task.shared):
+        if fact.sha256 in hidden and not any(
+            fnmatchcase(hidden[fact.sha256], pattern) for pattern in task.shared
+        ):
             raise SuiteError(
-                f"{where} gives answers away: public/{name} is the same file as answers/{hidden[fact.sha256]}"
+                f"{where} gives answers away: public/{name} is the same file as"
+                f" answers/{hidden[fact.sha256]}"
             )
         if (task.folder / "env" / name).exists():
             raise SuiteError(
-                f"{where} wrote public/{name}, but env/{name} exists too; only one can be in the workspace"
+                f"{where} wrote public/{name}, but env/{name} exists too; only one can be in the"
+                " workspace"
             )
 
 
@@ -158,4 +174,6 @@ def _slot(task: Task, variant: str, cache: Path) -> Slot:
 
 def _prepared(slot: Slot, facts: Manifest) -> Prepared:
     files = {name: fact.sha256 for name, fact in facts.public.items()}
-    return Prepared(slot.folder / "public", slot.folder / "answers", facts.digest, files, slot.variant)
+    return Prepared(
+        slot.folder / "public", slot.folder / "answers", facts.digest, files, slot.variant
+    )

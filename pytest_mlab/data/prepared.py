@@ -35,11 +35,14 @@ class Manifest:
     def digest(self) -> str:
         """One sha256 over paths and contents of all files, the same wherever they were prepared."""
         parts = {f"public/{name}": fact.sha256 for name, fact in self.public.items()}
-        return digest_of(parts | {f"answers/{name}": fact.sha256 for name, fact in self.answers.items()})
+        return digest_of(
+            parts | {f"answers/{name}": fact.sha256 for name, fact in self.answers.items()}
+        )
 
 
 def take(folder: Path) -> Manifest:
-    """The manifest of the files below ``folder``. Raises SuiteError for links and other files that are no files."""
+    """The manifest of the files below ``folder``. Raises SuiteError for links and other files that
+    are no files."""
     return Manifest(_facts(folder / "public"), _facts(folder / "answers"))
 
 
@@ -61,16 +64,20 @@ def read(file: Path) -> Manifest | None:
 
 
 def holds(manifest: Manifest, folder: Path, *, content: bool = False) -> bool:
-    """True while exactly the files of the manifest are below ``folder``, with size and time unchanged;
-    ``content`` reads and compares them too."""
+    """True while exactly the files of the manifest are below ``folder``, with size and time
+    unchanged; ``content`` reads and compares them too."""
     for side, facts in (("public", manifest.public), ("answers", manifest.answers)):
         place = folder / side
         if not place.is_dir():
             return False
         found = dict(walk(place))
-        if found.keys() != facts.keys() or not all(_same(found[name], facts[name]) for name in facts):
+        if found.keys() != facts.keys() or not all(
+            _same(found[name], facts[name]) for name in facts
+        ):
             return False
-        if content and any(sha256_of(Path(found[name].path)) != facts[name].sha256 for name in facts):
+        if content and any(
+            sha256_of(Path(found[name].path)) != facts[name].sha256 for name in facts
+        ):
             return False
     return True
 
@@ -85,7 +92,8 @@ def _facts(folder: Path) -> dict[str, FileFact]:
     for name, entry in walk(folder):
         if not entry.is_file(follow_symlinks=False):
             raise SuiteError(
-                f"data.py wrote {folder.name}/{name}, which is a link or no regular file; write files only"
+                f"data.py wrote {folder.name}/{name}, which is a link or no regular file; write"
+                " files only"
             )
         stat = entry.stat(follow_symlinks=False)
         facts[name] = FileFact(sha256_of(Path(entry.path)), stat.st_size, stat.st_mtime_ns)
@@ -93,4 +101,7 @@ def _facts(folder: Path) -> dict[str, FileFact]:
 
 
 def _from_json(content: Mapping[str, Mapping[str, Any]]) -> dict[str, FileFact]:
-    return {name: FileFact(fact["sha256"], fact["size"], fact["mtime_ns"]) for name, fact in content.items()}
+    return {
+        name: FileFact(fact["sha256"], fact["size"], fact["mtime_ns"])
+        for name, fact in content.items()
+    }

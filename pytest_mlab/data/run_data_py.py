@@ -11,8 +11,18 @@ from pathlib import Path
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import DataUnavailable, SuiteError
 
-# What the host's Python may need to start and to find its libraries; no keys, no options of anything.
-_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+# What the host's Python may need to start and to find its libraries; no keys, no options of
+# anything.
+_ENVIRONMENT = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "VIRTUAL_ENV",
+)
 _TAIL_BYTES = 4000
 _TAIL_LINES = 12
 
@@ -36,11 +46,11 @@ sys.stderr.flush()
 
 
 def run_data_py(task: Task, variant: str, scratch: Path) -> None:
-    """Call ``prepare`` of the task's data.py with ``raw``, ``made/public`` and ``made/answers`` below ``scratch``.
+    """Call ``prepare`` of the task's data.py with ``raw``, ``made/public`` and ``made/answers``
+    below ``scratch``.
 
-    It is a copy of the one file that runs, so that nothing but its arguments can enter the data. Raises SuiteError with
-    the end of what it wrote, DataUnavailable when a package is missing.
-    """
+    It is a copy of the one file that runs, so that nothing but its arguments can enter the data.
+    Raises SuiteError with the end of what it wrote, DataUnavailable when a package is missing."""
     code, log = scratch / "data.py", scratch / "data.log"
     shutil.copyfile(task.folder / "data.py", code)
     folders = [str(scratch / name) for name in ("raw", "made/public", "made/answers")]
@@ -55,7 +65,8 @@ def run_data_py(task: Task, variant: str, scratch: Path) -> None:
         )
         with process:
             try:
-                # Not communicate(): that would close the pipe which tells the child that its parent lives.
+                # Not communicate(): that would close the pipe which tells the child that its parent
+                # lives.
                 status = process.wait()
             finally:
                 process.kill()
@@ -63,7 +74,9 @@ def run_data_py(task: Task, variant: str, scratch: Path) -> None:
         raise _fault(task, variant, status, log, code)
 
 
-def _fault(task: Task, variant: str, status: int, log: Path, code: Path) -> SuiteError | DataUnavailable:
+def _fault(
+    task: Task, variant: str, status: int, log: Path, code: Path
+) -> SuiteError | DataUnavailable:
     lines = _tail(log).replace(str(code), "data.py").splitlines()
     where = f"{task.folder / 'data.py'} ({variant})"
     if lines and lines[-1].startswith("ModuleNotFoundError"):
@@ -75,10 +88,14 @@ def _fault(task: Task, variant: str, status: int, log: Path, code: Path) -> Suit
 
 
 def _needed(task: Task, variant: str, error: str) -> list[str]:
-    """What to install: all that the task requires; for a prepare.py, which lists nothing, the module that it named."""
+    """What to install: all that the task requires; for a prepare.py, which lists nothing, the
+    module that it named."""
     if any(source.kind == "mlagentbench" for source in task.variants[variant].sources):
         return [error.rpartition("No module named ")[2].strip("'\"").partition(".")[0]]
-    return [*(task.requirements or ("pytest-mlab[tasks]",)), *(["pytest-mlab[full]"] if variant == "full" else [])]
+    return [
+        *(task.requirements or ("pytest-mlab[tasks]",)),
+        *(["pytest-mlab[full]"] if variant == "full" else []),
+    ]
 
 
 def _tail(log: Path) -> str:

@@ -1,9 +1,10 @@
-"""What a task's evaluator may import. Standard library only: it runs in sandboxes that may have nothing else.
+"""What a task's evaluator may import. Standard library only: it runs in sandboxes that may have
+nothing else.
 
-An evaluator is a file with ``evaluate(submission_dir: Path, answers_dir: Path) -> float``. It raises
-:class:`NoSubmission` when nothing was handed in and :class:`InvalidSubmission` when what was handed in cannot be
-scored; any other exception, and a score that is no finite number, is the evaluator's own fault (``task_error``).
-"""
+An evaluator is a file with ``evaluate(submission_dir: Path, answers_dir: Path) -> float``. It
+raises :class:`NoSubmission` when nothing was handed in and :class:`InvalidSubmission` when what was
+handed in cannot be scored; any other exception, and a score that is no finite number, is the
+evaluator's own fault (``task_error``)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,14 @@ from pytest_mlab.evaluation.refusals import InvalidSubmission, NoSubmission, rec
 from pytest_mlab.evaluation.secrecy import withdraw_answers
 
 if TYPE_CHECKING:
-    from pytest_mlab.evaluation.timing import Comparison, Round, Worker, WorkerError, compare_speed, run_code
+    from pytest_mlab.evaluation.timing import (
+        Comparison,
+        Round,
+        Worker,
+        WorkerError,
+        compare_speed,
+        run_code,
+    )
 
 __all__ = [
     "Comparison",

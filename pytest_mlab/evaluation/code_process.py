@@ -1,11 +1,12 @@
-"""The process that runs a submission's code: started by :mod:`pytest_mlab.evaluation.timing` with ``python -I -B``.
+"""The process that runs a submission's code: started by :mod:`pytest_mlab.evaluation.timing` with
+``python -I -B``.
 
     worker.py DRIVER FOLDER
 
-It answers frames on stdin with frames on stdout (8 bytes of length, then the content). A request is a JSON header with
-its length, then arrays as npy; an answer is ``+`` and one npy array, or ``-`` and a line of text. The first,
-empty request is answered once the code is loaded. Standard library and NumPy only.
-"""
+It answers frames on stdin with frames on stdout (8 bytes of length, then the content). A request is
+a JSON header with its length, then arrays as npy; an answer is ``+`` and one npy array, or ``-``
+and a line of text. The first, empty request is answered once the code is loaded. Standard library
+and NumPy only."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def main(driver_file: str, folder: str) -> int:
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Stdin and stdout for the protocol alone: what the code prints goes to stderr, what it reads is empty."""
+    """Stdin and stdout for the protocol alone: what the code prints goes to stderr, what it reads
+    is empty."""
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -68,7 +70,8 @@ def _limit_files() -> None:
 
 
 def _know_library() -> None:
-    """Make ``pytest_mlab.evaluation`` importable for the driver, from beside this file, and nothing else with it."""
+    """Make ``pytest_mlab.evaluation`` importable for the driver, from beside this file, and nothing
+    else with it."""
     library = str(Path(__file__).resolve().parents[2])
     sys.path.insert(0, library)
     try:

@@ -1,7 +1,7 @@
 """Read a submission's csv file by id, or say in one sentence what is wrong with it.
 
-Rows are counted from 1 without the header. A message lists at most three examples and how many there are in all.
-"""
+Rows are counted from 1 without the header. A message lists at most three examples and how many
+there are in all."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class number_within:
 
 
 def boolean(value: str) -> bool:
-    """True for ``true`` and ``1``, False for ``false`` and ``0``, in any case, also as ``1.0``. Raises ValueError."""
+    """True for ``true`` and ``1``, False for ``false`` and ``0``, in any case, also as ``1.0``.
+    Raises ValueError."""
     word = value.strip().lower()
     if word in ("true", "1", "1.0"):
         return True
@@ -73,7 +74,11 @@ def text(value: str) -> str:
     return value
 
 
-_EXPECTED: dict[Converter, str] = {number: "a finite number", boolean: "True or False", text: "some text"}
+_EXPECTED: dict[Converter, str] = {
+    number: "a finite number",
+    boolean: "True or False",
+    text: "some text",
+}
 
 
 # --- reading ---------------------------------------------------------------------------------------------------
@@ -87,12 +92,13 @@ def read_submission(
     ids: Iterable[str],
     max_mb: float = 100,
 ) -> dict[str, Row]:
-    """The rows of the csv file ``path`` by id, in the order of ``ids``, their values converted by ``columns``.
+    """The rows of the csv file ``path`` by id, in the order of ``ids``, their values converted by
+    ``columns``.
 
-    ``key`` is the name of the id column ('' for an index written without a name); the file has this column and
-    ``columns``, in any order, and no other; its ids are exactly ``ids``, in any order. Ids are compared as
-    :func:`normal_id` writes them. Raises NoSubmission when there is no file, InvalidSubmission with a reason otherwise.
-    """
+    ``key`` is the name of the id column ('' for an index written without a name); the file has this
+    column and ``columns``, in any order, and no other; its ids are exactly ``ids``, in any order.
+    Ids are compared as :func:`normal_id` writes them. Raises NoSubmission when there is no file,
+    InvalidSubmission with a reason otherwise."""
     name = path.name
     header, records = _parse(name, read_file(path, max_mb=max_mb))
     places = _check_header(name, header, [key, *columns])
@@ -103,8 +109,11 @@ def read_submission(
     return {original: rows[normal] for normal, original in wanted.items()}
 
 
-def read_answers(path: Path, *, key: str, columns: Mapping[str, Converter], max_mb: float = 1000) -> dict[str, Row]:
-    """The rows of a task's own answer file by id. Raises ValueError: a broken answer file is the task's fault."""
+def read_answers(
+    path: Path, *, key: str, columns: Mapping[str, Converter], max_mb: float = 1000
+) -> dict[str, Row]:
+    """The rows of a task's own answer file by id. Raises ValueError: a broken answer file is the
+    task's fault."""
     try:
         header, records = _parse(path.name, read_file(path, max_mb=max_mb))
         places = _check_header(path.name, header, [key, *columns])
@@ -117,8 +126,9 @@ def read_answers(path: Path, *, key: str, columns: Mapping[str, Converter], max_
 
 
 def normal_id(value: str) -> str:
-    """``value`` without surrounding blanks; a whole number without sign ``+``, leading zeros and ``.0``, so that
-    an id column that went through floating point still joins. ``0013_01`` stays as it is."""
+    """``value`` without surrounding blanks; a whole number without sign ``+``, leading zeros and
+    ``.0``, so that an id column that went through floating point still joins. ``0013_01`` stays as
+    it is."""
     value = value.strip()
     whole = _WHOLE_NUMBER.fullmatch(value)
     if not whole:
@@ -127,10 +137,11 @@ def normal_id(value: str) -> str:
 
 
 def read_file(path: Path, *, max_mb: float) -> bytes:
-    """The content of a regular file of at most ``max_mb`` (1e6 bytes): no link is followed, nothing that blocks opened.
+    """The content of a regular file of at most ``max_mb`` (1e6 bytes): no link is followed, nothing
+    that blocks opened.
 
-    Raises NoSubmission when there is none, InvalidSubmission when it is something else, too large, or blank.
-    """
+    Raises NoSubmission when there is none, InvalidSubmission when it is something else, too large,
+    or blank."""
     name = path.name
     try:
         mode = os.lstat(path).st_mode
@@ -145,7 +156,9 @@ def read_file(path: Path, *, max_mb: float) -> bytes:
     with open(handle, "rb") as file:
         size = os.fstat(handle).st_size
         if size > max_mb * 1e6:
-            raise InvalidSubmission(f"{name} has {size / 1e6:.1f} MB; expected at most {max_mb:g} MB")
+            raise InvalidSubmission(
+                f"{name} has {size / 1e6:.1f} MB; expected at most {max_mb:g} MB"
+            )
         content = file.read(size)
     if not content.strip():
         raise InvalidSubmission(f"{name} is empty")
@@ -167,7 +180,8 @@ def _parse(name: str, content: bytes) -> tuple[list[str], list[list[str]]]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InvalidSubmission(
-            f"{name} is not UTF-8 text: byte 0x{content[error.start]:02x} in line {line}; expected a csv file"
+            f"{name} is not UTF-8 text: byte 0x{content[error.start]:02x} in line {line}; expected"
+            " a csv file"
         ) from None
     if "\0" in decoded:
         line = decoded.count("\n", 0, decoded.index("\0")) + 1
@@ -176,7 +190,9 @@ def _parse(name: str, content: bytes) -> tuple[list[str], list[list[str]]]:
     try:
         lines = [line for line in reader if line]
     except csv.Error as error:
-        raise InvalidSubmission(f"{name} is not a csv file: line {reader.line_num}: {error}") from None
+        raise InvalidSubmission(
+            f"{name} is not a csv file: line {reader.line_num}: {error}"
+        ) from None
     if len(lines) < 2:
         raise InvalidSubmission(f"{name} has a header but no rows; expected one row for each id")
     return [column.strip() for column in lines[0]], lines[1:]
@@ -188,16 +204,26 @@ def _parse(name: str, content: bytes) -> tuple[list[str], list[list[str]]]:
 def _check_header(name: str, header: list[str], expected: list[str]) -> dict[str, int]:
     """The position of every expected column."""
     wanted = f"expected the columns {', '.join(map(_label, expected))}"
-    if len(header) == 1 and len(expected) > 1 and (separator := next((s for s in ";\t|" if s in header[0]), "")):
+    if (
+        len(header) == 1
+        and len(expected) > 1
+        and (separator := next((s for s in ";\t|" if s in header[0]), ""))
+    ):
         raise InvalidSubmission(f"{name} is separated by {separator!r}; expected commas")
     if duplicates := [column for column, times in Counter(header).items() if times > 1]:
-        raise InvalidSubmission(f"{name} has the column {_some(map(_label, duplicates))} more than once; {wanted}")
+        raise InvalidSubmission(
+            f"{name} has the column {_some(map(_label, duplicates))} more than once; {wanted}"
+        )
     if missing := [column for column in expected if column not in header]:
         found = _some(map(_label, header), limit=12)
-        raise InvalidSubmission(f"{name} has no column {_some(map(_label, missing))}: found {found}; {wanted}")
+        raise InvalidSubmission(
+            f"{name} has no column {_some(map(_label, missing))}: found {found}; {wanted}"
+        )
     if extra := [column for column in header if column not in expected]:
         hint = " (an index? pandas writes none with index=False)" if "" in extra else ""
-        raise InvalidSubmission(f"{name} has the unexpected column {_some(map(_label, extra))}{hint}; {wanted}")
+        raise InvalidSubmission(
+            f"{name} has the unexpected column {_some(map(_label, extra))}{hint}; {wanted}"
+        )
     return {column: header.index(column) for column in expected}
 
 
@@ -205,7 +231,8 @@ def _check_lengths(name: str, header: list[str], records: list[list[str]]) -> No
     ragged = [f"row {n} has {len(r)}" for n, r in enumerate(records, 1) if len(r) != len(header)]
     if ragged:
         raise InvalidSubmission(
-            f"{name} has rows of another length than its header: {_some(ragged)}; expected {len(header)} values"
+            f"{name} has rows of another length than its header: {_some(ragged)}; expected"
+            f" {len(header)} values"
         )
 
 
@@ -213,13 +240,17 @@ def _check_ids(name: str, key: str, found: list[str], wanted: Collection[str]) -
     """``found`` has every id of ``wanted`` once and no other."""
     counts = Counter(found)
     if duplicates := [f"{_show(i)} ({times} times)" for i, times in counts.items() if times > 1]:
-        raise InvalidSubmission(f"{name} has duplicate ids in column {key}: {_some(duplicates)}; expected each once")
+        raise InvalidSubmission(
+            f"{name} has duplicate ids in column {key}: {_some(duplicates)}; expected each once"
+        )
     rows = f"{len(found)} rows found, {len(wanted)} expected"
     missing = [_show(i) for i in wanted if i not in counts]
     extra = [f"{_show(i)} in row {n}" for n, i in enumerate(found, 1) if i not in wanted]
     if missing:
         also = f"; unknown ids: {_some(extra)}" if extra else ""
-        raise InvalidSubmission(f"{name} lacks ids in column {key}: {_some(missing)}{also} ({rows})")
+        raise InvalidSubmission(
+            f"{name} lacks ids in column {key}: {_some(missing)}{also} ({rows})"
+        )
     if extra:
         raise InvalidSubmission(f"{name} has unknown ids in column {key}: {_some(extra)} ({rows})")
 
@@ -243,9 +274,12 @@ def _convert(
             except ValueError:
                 bad.append(f"{_show(value)} in row {n} ({_label(key)} {_show(i)[1:-1]})")
         if bad:
-            expected = _EXPECTED.get(converter) or getattr(converter, "expected", "another kind of value")
+            expected = _EXPECTED.get(converter) or getattr(
+                converter, "expected", "another kind of value"
+            )
             raise InvalidSubmission(
-                f"{name} has bad values in column {_label(column)}: {_some(bad)}; expected {expected}"
+                f"{name} has bad values in column {_label(column)}: {_some(bad)}; expected"
+                f" {expected}"
             )
     return rows
 
@@ -255,7 +289,9 @@ def _convert(
 
 def _label(column: str) -> str:
     """A column's name for a message, in printable ASCII."""
-    return (ascii(column)[1:-1] if len(column) <= 40 else ascii(column[:37])[1:-1] + "...") or "'' (no name)"
+    return (
+        ascii(column)[1:-1] if len(column) <= 40 else ascii(column[:37])[1:-1] + "..."
+    ) or "'' (no name)"
 
 
 def _show(value: str) -> str:

@@ -1,4 +1,5 @@
-"""Processes that code under test leaves behind: find them wherever they detached to, and end them. Linux only."""
+"""Processes that code under test leaves behind: find them wherever they detached to, and end them.
+Linux only."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Leftovers:
 
 @contextlib.contextmanager
 def watching() -> Iterator[Leftovers]:
-    """Adopt every process that a descendant abandons (``setsid``, double fork), and kill what is left at the end."""
+    """Adopt every process that a descendant abandons (``setsid``, double fork), and kill what is
+    left at the end."""
     libc = ctypes.CDLL(None, use_errno=True)
     before = ctypes.c_int()
     libc.prctl(_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)

@@ -1,11 +1,13 @@
-"""Run one evaluator on one submission and write its verdict: the program that runs in the evaluation sandbox.
+"""Run one evaluator on one submission and write its verdict: the program that runs in the
+evaluation sandbox.
 
-    python -I .../pytest_mlab/evaluation/main.py --evaluator FILE --submission DIR --answers DIR --result FILE
+    python -I .../pytest_mlab/evaluation/main.py --evaluator FILE --submission DIR --answers DIR
+    --result FILE
 
-The result is a JSON object: ``verdict`` (``scored``, ``invalid_submission``, ``no_submission``, ``task_error``),
-``score`` (a finite number, null unless scored), ``reason`` (one line, '' when scored), ``details`` (plain values
-that the evaluator recorded). It is written last and atomically; no file at all means that the program was killed.
-"""
+The result is a JSON object: ``verdict`` (``scored``, ``invalid_submission``, ``no_submission``,
+``task_error``), ``score`` (a finite number, null unless scored), ``reason`` (one line, '' when
+scored), ``details`` (plain values that the evaluator recorded). It is written last and atomically;
+no file at all means that the program was killed."""
 
 from __future__ import annotations
 
@@ -46,10 +48,14 @@ from pytest_mlab.evaluation.refusals import InvalidSubmission, NoSubmission, tak
 
 def main(argv: list[str] | None = None) -> int:
     """Evaluate and write the result; 0 whenever there is one."""
-    parser = argparse.ArgumentParser(prog="main.py", description="run one evaluator on one submission")
+    parser = argparse.ArgumentParser(
+        prog="main.py", description="run one evaluator on one submission"
+    )
     for option in ("--evaluator", "--submission", "--answers", "--result"):
         parser.add_argument(option, type=Path, required=True)
-    parser.add_argument("--private-answers", action="store_true", help="the answers are a copy that may be deleted")
+    parser.add_argument(
+        "--private-answers", action="store_true", help="the answers are a copy that may be deleted"
+    )
     options = parser.parse_args(argv)
     secrecy.close_memory()
     secrecy.declare_private(options.answers if options.private_answers else None)
@@ -58,7 +64,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def judge(evaluator: Path, submission: Path, answers: Path) -> dict[str, Any]:
-    """The verdict of the evaluator file with its details; never raises for what the evaluator does."""
+    """The verdict of the evaluator file with its details; never raises for what the evaluator
+    does."""
     take_details()
     return {**_judge(evaluator, submission, answers), "details": take_details()}
 
@@ -75,7 +82,10 @@ def _judge(evaluator: Path, submission: Path, answers: Path) -> dict[str, Any]:
     plain = as_plain_number(score)
     if plain is None:
         found = f"{ascii(score)[:80]} ({type(score).__name__})"
-        return _verdict("task_error", reason=f"{evaluator.name}: evaluate() returned {found}; expected a finite number")
+        return _verdict(
+            "task_error",
+            reason=f"{evaluator.name}: evaluate() returned {found}; expected a finite number",
+        )
     return _verdict("scored", score=plain)
 
 
@@ -91,7 +101,8 @@ def load_evaluator(path: Path) -> Any:
 
 
 def as_plain_number(score: object) -> float | None:
-    """``score`` as a float: Python numbers, NumPy and torch scalars; None for all that is no finite number."""
+    """``score`` as a float: Python numbers, NumPy and torch scalars; None for all that is no finite
+    number."""
     if getattr(score, "shape", None) == () and hasattr(score, "item"):
         score = score.item()
     if isinstance(score, bool) or not isinstance(score, (int, float)):

@@ -1,9 +1,8 @@
 """Score a submission by the eval.py of a task in MLAgentBench's format.
 
-eval.py finds what it expects: the working directory is ``scripts/``, it lies there itself, ``../env`` are the starter
-files with the data, and ``get_score`` gets the submission's folder. All of it can be written to: a tree of links in the
-evaluation's own folder.
-"""
+eval.py finds what it expects: the working directory is ``scripts/``, it lies there itself,
+``../env`` are the starter files with the data, and ``get_score`` gets the submission's folder. All
+of it can be written to: a tree of links in the evaluation's own folder."""
 
 from __future__ import annotations
 
@@ -18,11 +17,13 @@ from typing import Any
 from pytest_mlab.evaluation.refusals import InvalidSubmission, NoSubmission
 
 PLACEHOLDER = 1e9
-"""Scores from here on stand for "cannot be scored": an eval.py returns 1e10 for what it cannot read."""
+"""Scores from here on stand for "cannot be scored": an eval.py returns 1e10 for what it cannot
+read."""
 
 
 def evaluate(submission_dir: Path, answers_dir: Path) -> Any:
-    """What ``get_score`` returns. Raises NoSubmission, InvalidSubmission; whatever else is raised blames the task."""
+    """What ``get_score`` returns. Raises NoSubmission, InvalidSubmission; whatever else is raised
+    blames the task."""
     submission = submission_dir.resolve()
     scripts = lay_out(answers_dir.resolve(), Path.cwd() / "mlagentbench")
     os.chdir(scripts)
@@ -42,16 +43,18 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> Any:
         what = f"{type(error).__name__}: {error}".strip()
         raise InvalidSubmission(f"eval.py cannot score the submission: {what[:500]}") from error
     if isinstance(score, (int, float)) and (math.isnan(score) or abs(score) >= PLACEHOLDER):
-        raise InvalidSubmission(f"eval.py returned {score:g}, which stands for a submission that it cannot score")
+        raise InvalidSubmission(
+            f"eval.py returned {score:g}, which stands for a submission that it cannot score"
+        )
     return score
 
 
 def lay_out(answers: Path, place: Path) -> Path:
     """Make ``place`` look like the task's folder after preparation; its scripts/ is returned.
 
-    Folders are real, Python files copies (they look for others beside themselves), all other files links. Data of env/
-    can be found from scripts/ as well: an eval.py that was written for another working directory finds them there.
-    """
+    Folders are real, Python files copies (they look for others beside themselves), all other files
+    links. Data of env/ can be found from scripts/ as well: an eval.py that was written for another
+    working directory finds them there."""
     for side in ("env", "scripts"):
         for folder, _, names in os.walk(answers / side):
             target = place / side / Path(folder).relative_to(answers / side)
@@ -81,7 +84,8 @@ def _load(file: Path) -> Any:
 
 
 def _refusal(error: OSError, submission: Path) -> Exception | None:
-    """What to raise for a file of the submission that is missing or unreadable; None where it is the task's fault."""
+    """What to raise for a file of the submission that is missing or unreadable; None where it is
+    the task's fault."""
     name = str(error.filename or "")
     if not os.path.isabs(name) or not Path(name).resolve().is_relative_to(submission):
         return None

@@ -1,4 +1,5 @@
-"""The two ways in which an evaluator refuses a submission, and the details it may add to a score."""
+"""The two ways in which an evaluator refuses a submission, and the details it may add to a
+score."""
 
 from __future__ import annotations
 

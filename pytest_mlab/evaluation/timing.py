@@ -1,10 +1,11 @@
-"""Run a submission's code in a process of its own: for its answers, or to time it against the starter's.
+"""Run a submission's code in a process of its own: for its answers, or to time it against the
+starter's.
 
-Every such process is one of :mod:`pytest_mlab.evaluation.code_process`. To compare speeds there is one for each of the two; a
-round sends both the same fresh inputs, one after the other; the clock is this process's and the kernel's
-(:mod:`pytest_mlab.evaluation.clock`) and covers the way there, the work and the way back. Nothing that the submission
-prints, writes or does to its own clock is ever looked at.
-"""
+Every such process is one of :mod:`pytest_mlab.evaluation.code_process`. To compare speeds there is
+one for each of the two; a round sends both the same fresh inputs, one after the other; the clock is
+this process's and the kernel's (:mod:`pytest_mlab.evaluation.clock`) and covers the way there, the
+work and the way back. Nothing that the submission prints, writes or does to its own clock is ever
+looked at."""
 
 from __future__ import annotations
 
@@ -35,21 +36,27 @@ _WORDS = 400
 
 
 class WorkerError(Exception):
-    """The code in a worker died, hung, raised or answered nonsense; the message is a clause that says so."""
+    """The code in a worker died, hung, raised or answered nonsense; the message is a clause that
+    says so."""
 
 
 class Worker:
-    """A process that runs the code in ``folder`` through ``driver``, a Python file with two functions::
+    """A process that runs the code in ``folder`` through ``driver``, a Python file with two
+    functions::
 
         load(folder: Path) -> object                  # import what is to be timed
         call(loaded, settings: dict, arrays: list) -> array     # one piece of work
 
-    ``environ`` is added to this process's variables. Raises WorkerError when loading fails or takes more than
-    ``START_TIMEOUT`` seconds. Use as a context manager.
-    """
+    ``environ`` is added to this process's variables. Raises WorkerError when loading fails or takes
+    more than ``START_TIMEOUT`` seconds. Use as a context manager."""
 
     def __init__(
-        self, driver: Path, folder: Path, *, max_output_mb: int = 256, environ: Mapping[str, str] | None = None
+        self,
+        driver: Path,
+        folder: Path,
+        *,
+        max_output_mb: int = 256,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self._max_output = max_output_mb * 1_000_000
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
@@ -85,8 +92,11 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def call(self, settings: Mapping[str, Any], arrays: Arrays, *, timeout: float) -> tuple[Any, float]:
-        """One piece of work: its output array and the seconds it took on one core. Raises WorkerError."""
+    def call(
+        self, settings: Mapping[str, Any], arrays: Arrays, *, timeout: float
+    ) -> tuple[Any, float]:
+        """One piece of work: its output array and the seconds it took on one core. Raises
+        WorkerError."""
         import numpy as np
 
         request = io.BytesIO()
@@ -105,7 +115,8 @@ class Worker:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the worker's process group for a while: threads left behind do not slow down anybody else."""
+        """Stop the worker's process group for a while: threads left behind do not slow down anybody
+        else."""
         self._signal(signal.SIGSTOP)
         try:
             yield
@@ -134,7 +145,9 @@ class Worker:
         wanted = 8
         while len(received) < wanted:
             left = deadline - time.monotonic()
-            readable, writable, _ = select.select([self._from], [self._to] if out else [], [], max(left, 0))
+            readable, writable, _ = select.select(
+                [self._from], [self._to] if out else [], [], max(left, 0)
+            )
             if not readable and not writable:
                 raise WorkerError(f"gave no answer within {timeout:.0f} s")
             if writable:
@@ -145,7 +158,11 @@ class Worker:
                 wanted = self._checked_length(int.from_bytes(received[:8], "big")) + 8
         if len(received) > wanted or out:
             raise WorkerError("wrote more than one answer")
-        return bytes(memoryview(received)[9:]) if received[8:9] == b"+" else self._refused(received[9:])
+        return (
+            bytes(memoryview(received)[9:])
+            if received[8:9] == b"+"
+            else self._refused(received[9:])
+        )
 
     def _checked_length(self, length: int) -> int:
         if not 1 <= length <= self._max_output:
@@ -176,13 +193,17 @@ class Worker:
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 4000))
         lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         last = f": {ascii(lines[-1])[1:-1][:_WORDS]}" if lines else ""
-        return f"died of signal {-status}{last}" if status < 0 else f"ended with exit status {status}{last}"
+        return (
+            f"died of signal {-status}{last}"
+            if status < 0
+            else f"ended with exit status {status}{last}"
+        )
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Seconds of starter and submission, round by round, and what they say: ``ratio`` is the median of submission
-    time over starter time (below 1: the submission is faster)."""
+    """Seconds of starter and submission, round by round, and what they say: ``ratio`` is the median
+    of submission time over starter time (below 1: the submission is faster)."""
 
     starter: tuple[float, ...]
     submission: tuple[float, ...]
@@ -218,12 +239,12 @@ def compare_speed(
 ) -> Comparison:
     """Check and time the code in the folder ``submission`` against that in the folder ``starter``.
 
-    ``checks`` are compared and not timed (they also warm both up), ``rounds`` are both compared and timed, starter
-    and submission in turn. ``same(expected, found)`` is '' when the outputs agree, else a clause that says how they
-    differ. ``timeout`` bounds one call. Processes that the submission leaves running would slow the starter down: they
-    make it invalid and are killed. Raises InvalidSubmission for all that the submission does wrong, WorkerError when
-    the starter itself fails.
-    """
+    ``checks`` are compared and not timed (they also warm both up), ``rounds`` are both compared and
+    timed, starter and submission in turn. ``same(expected, found)`` is '' when the outputs agree,
+    else a clause that says how they differ. ``timeout`` bounds one call. Processes that the
+    submission leaves running would slow the starter down: they make it invalid and are killed.
+    Raises InvalidSubmission for all that the submission does wrong, WorkerError when the starter
+    itself fails."""
     times: tuple[list[float], list[float]] = ([], [])
     with (
         watching() as leftovers,
@@ -237,7 +258,9 @@ def compare_speed(
                 found, seconds = _ask(second, work, timeout)
             with second.paused():
                 if leftovers.find():
-                    raise InvalidSubmission("the submitted code leaves processes running between calls")
+                    raise InvalidSubmission(
+                        "the submitted code leaves processes running between calls"
+                    )
                 expected, starter_seconds = first.call(work.settings, work.arrays, timeout=timeout)
             if not submission_first:
                 found, seconds = _ask(second, work, timeout)
@@ -249,12 +272,15 @@ def compare_speed(
     return Comparison(tuple(times[0]), tuple(times[1]))
 
 
-def run_code(driver: Path, folder: Path, work: Sequence[Round], *, timeout: float = 60.0) -> list[Any]:
-    """What the code in the folder ``folder`` answers to each piece of work, without a look at the time it takes.
+def run_code(
+    driver: Path, folder: Path, work: Sequence[Round], *, timeout: float = 60.0
+) -> list[Any]:
+    """What the code in the folder ``folder`` answers to each piece of work, without a look at the
+    time it takes.
 
-    The code sees what ``driver`` hands it and what lies in the sandbox: call ``withdraw_answers`` before. Nothing that
-    it starts is left when this returns. Raises InvalidSubmission for all that it does wrong.
-    """
+    The code sees what ``driver`` hands it and what lies in the sandbox: call ``withdraw_answers``
+    before. Nothing that it starts is left when this returns. Raises InvalidSubmission for all that
+    it does wrong."""
     with watching(), _open_submission(driver, folder) as worker:
         return [_ask(worker, one, timeout)[0] for one in work]
 
@@ -267,7 +293,9 @@ def _ask(worker: Worker, work: Round, timeout: float) -> tuple[Any, float]:
         raise InvalidSubmission(f"the submitted code {error} (with {_words(work)})") from None
 
 
-def _open_submission(driver: Path, folder: Path, environ: Mapping[str, str] | None = None) -> Worker:
+def _open_submission(
+    driver: Path, folder: Path, environ: Mapping[str, str] | None = None
+) -> Worker:
     try:
         return Worker(driver, folder, environ=environ)
     except WorkerError as error:

@@ -8,7 +8,8 @@ _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of a duration: hours, minutes, seconds in this order, each at most once; a bare number is seconds.
+    """Seconds of a duration: hours, minutes, seconds in this order, each at most once; a bare
+    number is seconds.
 
     Raises ValueError with the forms that are allowed; a duration must be positive.
     """
@@ -22,7 +23,8 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest such text, to a tenth of a second under a minute and to the second above: ``1h30m``, ``2.5s``."""
+    """The shortest such text, to a tenth of a second under a minute and to the second above:
+    ``1h30m``, ``2.5s``."""
     if seconds < 60:
         return f"{seconds:.1f}".rstrip("0").rstrip(".") + "s"
     whole = round(seconds)

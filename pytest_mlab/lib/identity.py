@@ -1,4 +1,5 @@
-"""Who ran this: versions, commit and machine, for ``run.json``. Imports nothing that it reports on."""
+"""Who ran this: versions, commit and machine, for ``run.json``. Imports nothing that it reports
+on."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def versions(packages: Collection[str] = PACKAGES) -> dict[str, str]:
 
 
 def git(folder: Path) -> dict[str, Any]:
-    """``{"commit": …, "dirty": …}`` of the work tree around ``folder``; empty when there is none or no git."""
+    """``{"commit": …, "dirty": …}`` of the work tree around ``folder``; empty when there is none or
+    no git."""
     commit = _git(folder, "rev-parse", "HEAD")
     if not commit:
         return {}
@@ -52,7 +54,9 @@ def git(folder: Path) -> dict[str, Any]:
 
 
 def _git(folder: Path, *args: str) -> str | None:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {"GIT_OPTIONAL_LOCKS": "0"}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {
+        "GIT_OPTIONAL_LOCKS": "0"
+    }
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *args],
@@ -69,7 +73,8 @@ def _git(folder: Path, *args: str) -> str | None:
 
 
 def machine() -> dict[str, Any]:
-    """Processor, usable cores, memory in MiB, operating system, Python; ``fingerprint`` is the same as one line."""
+    """Processor, usable cores, memory in MiB, operating system, Python; ``fingerprint`` is the same
+    as one line."""
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     cpu = _cpu_model()
@@ -81,7 +86,9 @@ def machine() -> dict[str, Any]:
         "os": f"{platform.system()} {platform.release()}",
         "arch": platform.machine(),
         "python": python,
-        "fingerprint": f"{cpu}, {cores} cores, {memory / 1024:.0f} GiB, {platform.machine()}, {python}",
+        "fingerprint": (
+            f"{cpu}, {cores} cores, {memory / 1024:.0f} GiB, {platform.machine()}, {python}"
+        ),
     }
 
 

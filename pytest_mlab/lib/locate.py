@@ -1,4 +1,5 @@
-"""Where suites and agents are found: the user's project first, what is built in second, installed packages third."""
+"""Where suites and agents are found: the user's project first, what is built in second, installed
+packages third."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def builtin(kind: Kind) -> Path:
-    """The folder of built-in suites or agents: package data of a wheel, the top-level folder of a source checkout.
+    """The folder of built-in suites or agents: package data of a wheel, the top-level folder of a
+    source checkout.
 
     Raises ConfigError when the installation holds neither.
     """
@@ -30,8 +32,8 @@ def builtin(kind: Kind) -> Path:
         if folder.is_dir():
             return folder
     raise ConfigError(
-        f"this installation of pytest-mlab has no built-in {kind}: looked for {candidates[0]} and {candidates[1]}; "
-        "install it again from a wheel or work in a source checkout"
+        f"this installation of pytest-mlab has no built-in {kind}: looked for {candidates[0]} and"
+        f" {candidates[1]}; install it again from a wheel or work in a source checkout"
     )
 
 
@@ -55,7 +57,8 @@ def suite_name(suite: str) -> str:
 
 
 def search_path(rootdir: Path, kind: Kind) -> tuple[Path, ...]:
-    """Folders that hold suites or agents, first match wins: ``rootdir``'s own, then the built-in one."""
+    """Folders that hold suites or agents, first match wins: ``rootdir``'s own, then the built-in
+    one."""
     own, shipped = (rootdir / kind).resolve(), builtin(kind)
     if not own.is_dir() or own == shipped.resolve():
         return (shipped,)
@@ -63,11 +66,11 @@ def search_path(rootdir: Path, kind: Kind) -> tuple[Path, ...]:
 
 
 def entry_point_suites() -> Mapping[str, Path]:
-    """Suites that installed packages offer: entry points of the group ``pytest_mlab.suites`` by name.
+    """Suites that installed packages offer: entry points of the group ``pytest_mlab.suites`` by
+    name.
 
-    An entry point names a package (``my-suite = "my_package.my_suite"``); its folder is the suite. The package
-    itself is not imported. Raises ConfigError for one that does not exist.
-    """
+    An entry point names a package (``my-suite = "my_package.my_suite"``); its folder is the suite.
+    The package itself is not imported. Raises ConfigError for one that does not exist."""
     found: dict[str, Path] = {}
     for point in entry_points(group=SUITES_GROUP):
         try:
@@ -77,8 +80,9 @@ def entry_point_suites() -> Mapping[str, Path]:
         places = list(spec.submodule_search_locations or ()) if spec else []
         if not places:
             raise ConfigError(
-                f"entry point {point.name!r} of group {SUITES_GROUP} names {point.value!r}, which is no installed "
-                "package; a suite's entry point names the package whose folder holds its tasks"
+                f"entry point {point.name!r} of group {SUITES_GROUP} names {point.value!r}, which"
+                " is no installed package; a suite's entry point names the package whose folder"
+                " holds its tasks"
             )
         found.setdefault(point.name, Path(places[0]))
     return found

@@ -1,9 +1,9 @@
 """Who descends from whom, and which processes an owner left behind (Linux, by ``/proc``).
 
-Every process that a worker starts for its trials carries the worker's mark in its environment (``MLAB_OWNER``):
-process-id namespace, process id and start time of the worker. A marked process whose worker is gone is an orphan,
-whatever sessions and groups it has moved to, and whoever its parent is now.
-"""
+Every process that a worker starts for its trials carries the worker's mark in its environment
+(``MLAB_OWNER``): process-id namespace, process id and start time of the worker. A marked process
+whose worker is gone is an orphan, whatever sessions and groups it has moved to, and whoever its
+parent is now."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _stat(pid: int) -> list[str]:
 
 
 def start_time(pid: int) -> str:
-    """When ``pid`` started, in clock ticks since boot; '' when there is no such process (or only its remains)."""
+    """When ``pid`` started, in clock ticks since boot; '' when there is no such process (or only
+    its remains)."""
     fields = _stat(pid)
     return fields[19] if fields and fields[0] not in "ZX" else ""
 
@@ -76,7 +77,14 @@ def _mark_of(pid: int) -> str:
     except OSError:
         return ""
     prefix = MARK.encode() + b"="
-    return next((entry[len(prefix) :].decode("ascii", "replace") for entry in entries if entry.startswith(prefix)), "")
+    return next(
+        (
+            entry[len(prefix) :].decode("ascii", "replace")
+            for entry in entries
+            if entry.startswith(prefix)
+        ),
+        "",
+    )
 
 
 def marked(mark: str) -> list[int]:
@@ -97,7 +105,8 @@ def orphans() -> list[int]:
 
 
 def kill_marked(mark: str, *, patience: float = 5.0) -> int:
-    """Kill all that carry ``mark`` until none is left; how many there were. Gives up after ``patience`` seconds."""
+    """Kill all that carry ``mark`` until none is left; how many there were. Gives up after
+    ``patience`` seconds."""
     seen: set[int] = set()
     until = time.monotonic() + patience
     while (left := marked(mark)) and time.monotonic() < until:
@@ -108,10 +117,11 @@ def kill_marked(mark: str, *, patience: float = 5.0) -> int:
 
 
 def kill_children(*, patience: float = 10.0) -> tuple[int, int]:
-    """Kill and reap all descendants of this process until none is left: (how many were alive, how many would not die).
+    """Kill and reap all descendants of this process until none is left: (how many were alive, how
+    many would not die).
 
-    Meant for a child subreaper: every orphan below it becomes its child, so that "no child" means "no descendant".
-    """
+    Meant for a child subreaper: every orphan below it becomes its child, so that "no child" means
+    "no descendant"."""
     seen: set[int] = set()
     until = time.monotonic() + patience
     while True:

@@ -7,8 +7,11 @@ from difflib import SequenceMatcher
 
 
 def nearest_first(word: str, names: Iterable[str]) -> list[str]:
-    """``names`` ordered by likeness to ``word``, the most alike first; equally alike ones by name."""
-    return sorted(names, key=lambda name: (-SequenceMatcher(None, word.lower(), name.lower()).ratio(), name))
+    """``names`` ordered by likeness to ``word``, the most alike first; equally alike ones by
+    name."""
+    return sorted(
+        names, key=lambda name: (-SequenceMatcher(None, word.lower(), name.lower()).ratio(), name)
+    )
 
 
 def unknown(kind: str, word: str, names: Iterable[str]) -> str:

@@ -16,11 +16,13 @@ def default_settings(name: str) -> ModelSettings:
     return ModelSettings(name, litellm_name(name))
 
 
-def applied(request: ModelRequest, settings: ModelSettings, environ: Mapping[str, str]) -> ModelRequest:
+def applied(
+    request: ModelRequest, settings: ModelSettings, environ: Mapping[str, str]
+) -> ModelRequest:
     """``request`` as it goes out, to litellm's name of the model and with the key from ``environ``.
 
-    The settings' parameters win over those that the request brings: a user's wish is stronger than an agent's default.
-    """
+    The settings' parameters win over those that the request brings: a user's wish is stronger than
+    an agent's default."""
     params: dict[str, Any] = {**request.extra, **settings.params}
     if settings.api_key_env:
         params["api_key"] = environ.get(settings.api_key_env, "")

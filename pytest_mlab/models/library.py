@@ -1,4 +1,5 @@
-"""litellm, imported on first use and made quiet: no network at import, no prints, no telemetry, no retries of its own.
+"""litellm, imported on first use and made quiet: no network at import, no prints, no telemetry, no
+retries of its own.
 
 The import takes seconds, so nothing else in the package imports litellm.
 """
@@ -15,9 +16,8 @@ from typing import Any
 def litellm() -> Any:
     """The configured module.
 
-    The list of prices and context sizes is the one inside the installed package (no download), and a ``.env`` file
-    in the working directory is not read: keys come from the environment alone.
-    """
+    The list of prices and context sizes is the one inside the installed package (no download), and
+    a ``.env`` file in the working directory is not read: keys come from the environment alone."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):

@@ -1,4 +1,5 @@
-"""Where every attempt at a provider passes: what all workers of a run share decides when it may go out."""
+"""Where every attempt at a provider passes: what all workers of a run share decides when it may go
+out."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ class Gate(Protocol):
     """Lets attempts through."""
 
     def enter(self, request: ModelRequest) -> Turn:
-        """Wait until an attempt may go out. Raises a ModelError when it never may, or not before the request's end;
-        its ``waited`` says how long that took."""
+        """Wait until an attempt may go out. Raises a ModelError when it never may, or not before
+        the request's end; its ``waited`` says how long that took."""
         ...
 
 

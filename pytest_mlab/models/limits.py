@@ -1,5 +1,5 @@
-"""The gate of a run: limits a minute, a provider's wish to be left alone, and keys that were refused count for all of
-its workers."""
+"""The gate of a run: limits a minute, a provider's wish to be left alone, and keys that were
+refused count for all of its workers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,26 @@ from uuid import uuid4
 
 from pytest_mlab.core.model_api import ModelReply, ModelRequest
 from pytest_mlab.core.trial import slug
-from pytest_mlab.errors import AuthError, ModelError, ProviderDownError, ProviderError, QuotaError, RateLimitError
+from pytest_mlab.errors import (
+    AuthError,
+    ModelError,
+    ProviderDownError,
+    ProviderError,
+    QuotaError,
+    RateLimitError,
+)
 from pytest_mlab.models.limiter import Turn
 from pytest_mlab.models.rates import MINUTE, Rates, Window
 from pytest_mlab.models.retry import number_from
 from pytest_mlab.models.tokens import prompt_tokens
 
 _FIRST_REPLY = 1000
-"""Tokens that a reply is expected to have before there was one, unless the request says how many at most."""
+"""Tokens that a reply is expected to have before there was one, unless the request says how many at
+most."""
 
 _LOOK = 1.0
-"""Seconds after which who waits looks again whether the endpoint was given up, or may be asked earlier."""
+"""Seconds after which who waits looks again whether the endpoint was given up, or may be asked
+earlier."""
 
 _MOMENT = 0.001
 """Seconds; the least that is called a wait."""
@@ -34,11 +43,13 @@ _KINDS: Mapping[str, type[ModelError]] = {"AuthError": AuthError, "QuotaError": 
 """What no waiting mends, for anybody who asks the same endpoint."""
 
 _SPREAD = 0.1
-"""Who was told to wait comes back later by up to this share of the wait, so that not all come back at once."""
+"""Who was told to wait comes back later by up to this share of the wait, so that not all come back
+at once."""
 
 
 def window_from(environ: Mapping[str, str]) -> float:
-    """Seconds of the stretches over which limits a minute are kept: MLAB_MODEL_WINDOW, else 60. Raises ConfigError."""
+    """Seconds of the stretches over which limits a minute are kept: MLAB_MODEL_WINDOW, else 60.
+    Raises ConfigError."""
     return number_from(environ, "MLAB_MODEL_WINDOW", MINUTE, at_least=0.1)
 
 
@@ -78,8 +89,8 @@ class GivenUp(Protocol):
 
 @dataclass(frozen=True)
 class Line:
-    """Where requests to one endpoint line up; None: no limit a minute. ``max_tokens`` is the longest reply that the
-    run's settings allow, whatever a request says."""
+    """Where requests to one endpoint line up; None: no limit a minute. ``max_tokens`` is the
+    longest reply that the run's settings allow, whatever a request says."""
 
     endpoint: str
     rpm: int | None = None
@@ -99,10 +110,10 @@ class Line:
 class RunGate:
     """Implements :class:`pytest_mlab.models.limiter.Gate` for one trial.
 
-    ``line`` finds the line of the model that a request names; ``charge`` hears that model's name and the dollars of
-    each answer (None: unknown). ``folder`` holds the counts; ``window`` is the length in seconds of the stretches over
-    which limits a minute are kept. ``note`` hears what somebody should know.
-    """
+    ``line`` finds the line of the model that a request names; ``charge`` hears that model's name
+    and the dollars of each answer (None: unknown). ``folder`` holds the counts; ``window`` is the
+    length in seconds of the stretches over which limits a minute are kept. ``note`` hears what
+    somebody should know."""
 
     shared: SharedState
     folder: Path
@@ -119,8 +130,8 @@ class RunGate:
     def enter(self, request: ModelRequest) -> Turn:
         """Wait until the endpoint may be asked.
 
-        Raises AuthError or QuotaError when it was given up, ProviderDownError when the request's end comes first.
-        """
+        Raises AuthError or QuotaError when it was given up, ProviderDownError when the request's
+        end comes first."""
         line = self.line(request.model)
         waiting = _Waiting(self, line, request)
         rates = line.rates(self.folder, self.window)
@@ -131,7 +142,10 @@ class RunGate:
         most = line.max_tokens or request.max_tokens
         booked = prompt + (most or self.usual.get(request.model, _FIRST_REPLY))
         if not rates.fits(booked):
-            self.note(f"a request of about {booked} tokens is above the {line.tpm} of a minute: it goes alone")
+            self.note(
+                f"a request of about {booked} tokens is above the {line.tpm} of a minute: it goes"
+                " alone"
+            )
         turn = _Turn(self, line, request, 0.0, rates, prompt, booked)
         with waiting.first_in_line(f"{rates.file}.line"):
             waiting.until(lambda: rates.book(turn.call, booked, self.now()))
@@ -141,7 +155,8 @@ class RunGate:
 
 @dataclass
 class _Waiting:
-    """A request's wait at the gate; ``waited`` seconds so far. ``back`` is when who was told to wait comes back."""
+    """A request's wait at the gate; ``waited`` seconds so far. ``back`` is when who was told to
+    wait comes back."""
 
     gate: RunGate
     line: Line
@@ -150,14 +165,15 @@ class _Waiting:
     back: float = 0.0
 
     def until(self, book: Callable[[], float]) -> None:
-        """Wait as long as the endpoint is held, and then until ``book`` has no more seconds to ask for."""
+        """Wait as long as the endpoint is held, and then until ``book`` has no more seconds to ask
+        for."""
         while wait := self._held() or book():
             self._pause(min(wait, _LOOK))
 
     @contextmanager
     def first_in_line(self, file: str) -> Iterator[None]:
-        """One at a time stands before the counter and the others behind it: small requests could otherwise keep a
-        large one out for ever."""
+        """One at a time stands before the counter and the others behind it: small requests could
+        otherwise keep a large one out for ever."""
         from filelock import FileLock, Timeout
 
         lock, begin = FileLock(file), self.gate.clock()
@@ -210,8 +226,8 @@ class _Waiting:
 
 @dataclass
 class _Turn:
-    """Implements :class:`pytest_mlab.models.limiter.Turn`. ``booked`` tokens were counted for it, of which the
-    ``prompt`` is sent in any case."""
+    """Implements :class:`pytest_mlab.models.limiter.Turn`. ``booked`` tokens were counted for it,
+    of which the ``prompt`` is sent in any case."""
 
     gate: RunGate
     line: Line

@@ -1,4 +1,5 @@
-"""A model client over litellm: any provider, typed errors, bounded retries, usage and cost of every call."""
+"""A model client over litellm: any provider, typed errors, bounded retries, usage and cost of every
+call."""
 
 from __future__ import annotations
 
@@ -30,11 +31,10 @@ def _default_retry() -> Retry:
 class LitellmClient:
     """Implements :class:`pytest_mlab.core.model_api.ModelClient`.
 
-    litellm's and the provider packages' own retries are off; ``retry`` is ours. Every attempt goes through ``gate``,
-    where it may have to wait. Every wait and every attempt ends by the request's deadline. ``redact`` cleans the
-    messages of raised errors. A reply is cut at the first stop sequence here as well, because some models do not know
-    stop sequences.
-    """
+    litellm's and the provider packages' own retries are off; ``retry`` is ours. Every attempt goes
+    through ``gate``, where it may have to wait. Every wait and every attempt ends by the request's
+    deadline. ``redact`` cleans the messages of raised errors. A reply is cut at the first stop
+    sequence here as well, because some models do not know stop sequences."""
 
     retry: Retry = field(default_factory=_default_retry)
     settings: Callable[[str], ModelSettings] = default_settings
@@ -45,7 +45,8 @@ class LitellmClient:
     random: Callable[[], float] = random.random
 
     def complete(self, request: ModelRequest) -> ModelReply:
-        """One completion. Raises the leaves of ModelError; their ``retries`` and ``waited`` say what was tried."""
+        """One completion. Raises the leaves of ModelError; their ``retries`` and ``waited`` say
+        what was tried."""
         import openai
 
         begin, waited, attempt = self.clock(), 0.0, 0
@@ -74,7 +75,8 @@ class LitellmClient:
             waited += delay
 
     def facts(self, model: str) -> ModelFacts:
-        """What the settings say, else litellm's list; a model that is not in it is taken to know tools."""
+        """What the settings say, else litellm's list; a model that is not in it is taken to know
+        tools."""
         settings = self.settings(model)
         price = price_of(settings)
         tools = settings.tools == "native" if settings.tools else knows_tools(settings.model)
@@ -84,7 +86,9 @@ class LitellmClient:
     def _ask(self, request: ModelRequest, waited: float) -> Any:
         left = request.end(waited) - self.clock()
         if left <= 0:
-            raise litellm().Timeout("the trial's time is over", model=request.model, llm_provider="")
+            raise litellm().Timeout(
+                "the trial's time is over", model=request.model, llm_provider=""
+            )
         request = applied(request, self.settings(request.model), os.environ)
         timeout = min(request.timeout, self.retry.timeout, left)
         optional = {
@@ -105,7 +109,9 @@ class LitellmClient:
             **{name: value for name, value in optional.items() if value is not None},
         )
 
-    def _delay(self, request: ModelRequest, error: ModelError, original: Exception, attempt: int) -> float | None:
+    def _delay(
+        self, request: ModelRequest, error: ModelError, original: Exception, attempt: int
+    ) -> float | None:
         """Seconds to wait before the next attempt, None when there is to be none."""
         if attempt >= self.retry.attempts or not is_worth_repeating(error):
             return None
@@ -117,7 +123,9 @@ class LitellmClient:
             return None
         return delay
 
-    def _reply(self, request: ModelRequest, answer: Any, begin: float, retries: int, waited: float) -> ModelReply:
+    def _reply(
+        self, request: ModelRequest, answer: Any, begin: float, retries: int, waited: float
+    ) -> ModelReply:
         choice = answer.choices[0] if answer.choices else None
         text = _text(choice)
         usage = _reported(answer)
@@ -168,10 +176,13 @@ def _reported(answer: Any) -> Usage:
 
 
 def _estimated(request: ModelRequest, text: str) -> Usage:
-    """Tokens counted here, for servers that report none: by the encoding that litellm carries with it (no network),
-    which is exact for OpenAI's models of the gpt-4 generation and an estimate, usually within a fifth, for others."""
+    """Tokens counted here, for servers that report none: by the encoding that litellm carries with
+    it (no network), which is exact for OpenAI's models of the gpt-4 generation and an estimate,
+    usually within a fifth, for others."""
     count = litellm().token_counter
     return Usage(
-        prompt_tokens=sum(int(count(model="gpt-4", text=message.content)) for message in request.messages),
+        prompt_tokens=sum(
+            int(count(model="gpt-4", text=message.content)) for message in request.messages
+        ),
         completion_tokens=int(count(model="gpt-4", text=text)),
     )

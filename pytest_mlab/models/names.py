@@ -15,28 +15,45 @@ from typing import Any
 from pytest_mlab.models.library import litellm
 
 _OTHER_CREDENTIALS = frozenset(
-    {"bedrock", "bedrock_mantle", "sagemaker", "sagemaker_chat", "sagemaker_nova", "vertex_ai", "vertex_ai_beta"}
+    {
+        "bedrock",
+        "bedrock_mantle",
+        "sagemaker",
+        "sagemaker_chat",
+        "sagemaker_nova",
+        "vertex_ai",
+        "vertex_ai_beta",
+    }
 )
-"""Providers whose credentials may be in files or come from the machine: an absent variable proves nothing."""
+"""Providers whose credentials may be in files or come from the machine: an absent variable proves
+nothing."""
 
-_OWN_MACHINE = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "hosted_vllm", "vllm", "xinference"})
+_OWN_MACHINE = frozenset(
+    {"ollama", "ollama_chat", "lm_studio", "llamafile", "hosted_vllm", "vllm", "xinference"}
+)
 """Providers that are a program of the user's, with a default address and no key."""
 
 
 _RETIRED = {
-    "openai": re.compile(r"gpt-(3\.5-turbo|4)(-turbo|-16k|-32k|-vision|-instruct)?(-preview)?(-\d{4})?(-preview)?"),
+    "openai": re.compile(
+        r"gpt-(3\.5-turbo|4)(-turbo|-16k|-32k|-vision|-instruct)?(-preview)?(-\d{4})?(-preview)?"
+    ),
     "anthropic": re.compile(
         r"claude-(v?[12](\.\d)?(-100k)?|instant(-v?1(\.\d)?)?(-100k)?"
         r"|3([-.][57])?-(opus|sonnet|haiku)(-20\d{6}|-latest)?)"
     ),
-    "gemini": re.compile(r"gemini-(1\.[05]-|2\.0-)?(pro|flash|ultra)(-vision)?(-8b)?(-\d{3}|-latest)?"),
+    "gemini": re.compile(
+        r"gemini-(1\.[05]-|2\.0-)?(pro|flash|ultra)(-vision)?(-8b)?(-\d{3}|-latest)?"
+    ),
 }
-"""Names of models that old experiments used and litellm's list has lost. They go to their provider, which may still
-serve them; patterns, and no prefixes, so that a mistyped name is still told from a retired one."""
+"""Names of models that old experiments used and litellm's list has lost. They go to their provider,
+which may still serve them; patterns, and no prefixes, so that a mistyped name is still told from a
+retired one."""
 
 
 def litellm_name(name: str) -> str:
-    """``name`` as litellm takes it: with its provider when it is a retired model's that litellm's list lacks."""
+    """``name`` as litellm takes it: with its provider when it is a retired model's that litellm's
+    list lacks."""
     if "/" in name or _is_listed(name):
         return name
     providers = [provider for provider, pattern in _RETIRED.items() if pattern.fullmatch(name)]
@@ -44,7 +61,8 @@ def litellm_name(name: str) -> str:
 
 
 def check_model_name(name: str) -> str:
-    """'' when litellm knows which provider serves ``name``, else what is wrong, with the nearest matches."""
+    """'' when litellm knows which provider serves ``name``, else what is wrong, with the nearest
+    matches."""
     if not name.strip() or name != name.strip():
         return f"model name {name!r} is empty or has blanks around it"
     if _is_listed(name) or provider_of(name):
@@ -65,7 +83,8 @@ def check_model_name(name: str) -> str:
 
 
 def missing_key(name: str) -> str | None:
-    """The environment variable(s) to set before ``name`` can be called, None when nothing is missing.
+    """The environment variable(s) to set before ``name`` can be called, None when nothing is
+    missing.
 
     Alternatives are joined by ' or ', several that are needed together by ' and '.
     """
@@ -83,8 +102,8 @@ def missing_key(name: str) -> str | None:
 
 
 def _is_listed(name: str) -> bool:
-    """True when litellm's own lists have the provider or the model, read without the seconds of its import. False
-    proves nothing: litellm knows more than it lists."""
+    """True when litellm's own lists have the provider or the model, read without the seconds of its
+    import. False proves nothing: litellm knows more than it lists."""
     provider, slash, _ = name.partition("/")
     if slash:
         return provider in _list("provider_endpoints_support_backup.json").get("providers", {})
@@ -121,5 +140,8 @@ def _nearest_models(name: str) -> list[str]:
     for known, entry in sorted(litellm().model_cost.items(), key=lambda item: item[0].count("/")):
         if entry.get("mode") == "chat":
             provider = str(entry.get("litellm_provider", ""))
-            full.setdefault(known.rsplit("/", 1)[-1], known if "/" in known or not provider else f"{provider}/{known}")
+            full.setdefault(
+                known.rsplit("/", 1)[-1],
+                known if "/" in known or not provider else f"{provider}/{known}",
+            )
     return [full[match] for match in get_close_matches(name, full, n=3, cutoff=0.6)]

@@ -12,7 +12,15 @@ from pytest_mlab.lib.suggest import nearest_first
 from pytest_mlab.models.library import litellm
 
 EVERYWHERE = frozenset(
-    {"base_url", "api_base", "api_version", "timeout", "organization", "extra_headers", "extra_body"}
+    {
+        "base_url",
+        "api_base",
+        "api_version",
+        "timeout",
+        "organization",
+        "extra_headers",
+        "extra_body",
+    }
     | {"additional_drop_params", "allowed_openai_params"}
 )
 """Parameters of litellm's own, which it takes whoever serves the model."""
@@ -34,14 +42,23 @@ OURS = {
 """Parameters that are nobody's to set, and why."""
 
 NUMBERS = frozenset(
-    {"temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "frequency_penalty", "presence_penalty"}
+    {
+        "temperature",
+        "top_p",
+        "top_k",
+        "max_tokens",
+        "max_completion_tokens",
+        "frequency_penalty",
+        "presence_penalty",
+    }
     | {"seed", "timeout"}
 )
 
 
 def check_parameters(model: str, params: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError, beginning with ``where``, when one of ``params`` is not taken for ``model`` (litellm's name):
-    it would be dropped without a word, or sent on and refused at every call."""
+    """Raise ConfigError, beginning with ``where``, when one of ``params`` is not taken for
+    ``model`` (litellm's name): it would be dropped without a word, or sent on and refused at every
+    call."""
     if not params:
         return
     with warnings.catch_warnings():
@@ -59,8 +76,8 @@ def _check(model: str, params: Mapping[str, Any], where: str) -> None:
         if key not in known:
             nearest = ", ".join(nearest_first(key, known)[:5])
             raise ConfigError(
-                f"{where}: {key}={json.dumps(value)}: {provider} takes no such parameter for {model}; nearest: "
-                f"{nearest}; what the server alone knows goes into extra_body"
+                f"{where}: {key}={json.dumps(value)}: {provider} takes no such parameter for"
+                f" {model}; nearest: {nearest}; what the server alone knows goes into extra_body"
             )
         if key in NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float))):
             raise ConfigError(f"{where}: {key}={json.dumps(value)}: give a number")
@@ -71,20 +88,30 @@ def _known(name: str, provider: str) -> set[str]:
     from litellm.types.utils import LlmProviders
     from litellm.utils import ProviderConfigManager
 
-    known = set(litellm().get_supported_openai_params(model=name, custom_llm_provider=provider) or ())
+    known = set(
+        litellm().get_supported_openai_params(model=name, custom_llm_provider=provider) or ()
+    )
     if provider in {one.value for one in LlmProviders}:
         config = ProviderConfigManager.get_provider_chat_config(name, LlmProviders(provider))
         for kind in type(config).__mro__ if config is not None else ():
-            known |= {field for field in getattr(kind, "__annotations__", {}) if not field.startswith("_")}
+            known |= {
+                field for field in getattr(kind, "__annotations__", {}) if not field.startswith("_")
+            }
     return (known | EVERYWHERE) - OURS.keys()
 
 
-def _check_values(model: str, name: str, provider: str, params: Mapping[str, Any], where: str) -> None:
+def _check_values(
+    model: str, name: str, provider: str, params: Mapping[str, Any], where: str
+) -> None:
     """What litellm would drop for this model, such as a temperature for most reasoning models."""
     from litellm.utils import get_optional_params
 
     library = litellm()
-    translated = {key: value for key, value in params.items() if key not in EVERYWHERE - {"allowed_openai_params"}}
+    translated = {
+        key: value
+        for key, value in params.items()
+        if key not in EVERYWHERE - {"allowed_openai_params"}
+    }
     library.drop_params = False
     try:
         get_optional_params(model=name, custom_llm_provider=provider, **translated)

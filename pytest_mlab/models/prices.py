@@ -11,9 +11,11 @@ from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.models.library import litellm
 
-FREE_PROVIDERS = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "lemonade", "docker_model_runner"})
-"""Where a price of 0 in the list is a fact: the model runs on the user's own machine. Elsewhere it means that
-nobody wrote the price down."""
+FREE_PROVIDERS = frozenset(
+    {"ollama", "ollama_chat", "lm_studio", "llamafile", "lemonade", "docker_model_runner"}
+)
+"""Where a price of 0 in the list is a fact: the model runs on the user's own machine. Elsewhere it
+means that nobody wrote the price down."""
 
 
 @dataclass(frozen=True)
@@ -43,34 +45,45 @@ def worst_case_price(name: str) -> Price | None:
 
 
 def price_of(settings: ModelSettings) -> Price | None:
-    """The same for a model of a run: the user's own price and context size, else those of the list."""
+    """The same for a model of a run: the user's own price and context size, else those of the
+    list."""
     listed = worst_case_price(settings.model)
     own = settings.prices
     if own is not None:
         limits = listed or Price(0.0, 0.0, None, None)
         listed = replace(limits, prompt=max(own.prompt, own.cached), completion=own.completion)
-    return replace(listed, context=settings.context) if listed is not None and settings.context else listed
+    return (
+        replace(listed, context=settings.context)
+        if listed is not None and settings.context
+        else listed
+    )
 
 
 def require_prices(models: Iterable[ModelSettings], max_cost: float | None, file: str) -> None:
-    """Raise ConfigError when ``max_cost`` is to limit a model whose price is unknown: the limit would not hold.
-    ``file`` is where the user can write a price down."""
+    """Raise ConfigError when ``max_cost`` is to limit a model whose price is unknown: the limit
+    would not hold. ``file`` is where the user can write a price down."""
     if max_cost is None:
         return
     unknown = sorted({model.name for model in models if price_of(model) is None})
     if unknown:
         raise ConfigError(
-            f"a limit of ${max_cost:g} cannot be kept: the price of {', '.join(unknown)} is unknown; write "
-            f'input_cost_per_token and output_cost_per_token (dollars) under [models."{unknown[0]}"] in {file}, limit '
+            f"a limit of ${max_cost:g} cannot be kept: the price of {', '.join(unknown)} is"
+            " unknown; write "
+            "input_cost_per_token and output_cost_per_token (dollars) under"
+            f' [models."{unknown[0]}"] in {file}, limit '
             "tokens instead (--mlab-max-tokens), or take the cost limit away"
         )
 
 
 def cost(settings: ModelSettings, answer: Any, usage: Usage, *, reported: bool) -> float | None:
-    """Dollars of one answer: by the user's prices, else by the list, with the provider's discounts for cached tokens
-    when it ``reported`` them."""
+    """Dollars of one answer: by the user's prices, else by the list, with the provider's discounts
+    for cached tokens when it ``reported`` them."""
     if settings.prices is not None:
-        prompt, cached, completion = usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens
+        prompt, cached, completion = (
+            usage.prompt_tokens,
+            usage.cached_tokens,
+            usage.completion_tokens,
+        )
         return settings.prices.cost(prompt=prompt, cached=cached, completion=completion)
     name = settings.model
     if worst_case_price(name) is None:
@@ -95,7 +108,11 @@ def list_entry(name: str) -> Mapping[str, Any]:
 
 def _highest(entry: Mapping[str, Any], stem: str) -> float:
     """The dearest of a price's tiers (long prompts cost more with some providers)."""
-    tiers = [value for key, value in entry.items() if key.startswith(f"{stem}_above_") and key.endswith("_tokens")]
+    tiers = [
+        value
+        for key, value in entry.items()
+        if key.startswith(f"{stem}_above_") and key.endswith("_tokens")
+    ]
     return max((float(value) for value in tiers if value), default=0.0)
 
 

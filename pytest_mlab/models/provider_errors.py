@@ -21,14 +21,20 @@ from pytest_mlab.models.library import litellm
 
 LONGEST_MESSAGE = 600
 
-_OUT_OF_MONEY = ("insufficient_quota", "insufficient balance", "billing_hard_limit", "credit balance is too low")
+_OUT_OF_MONEY = (
+    "insufficient_quota",
+    "insufficient balance",
+    "billing_hard_limit",
+    "credit balance is too low",
+)
 
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?|JWT)(_ID)?$", re.IGNORECASE)
 _SECRET_TEXT = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|key)[-_][A-Za-z0-9_\-]{12,}|(?<=Bearer )\S+")
 
 
 def hide_keys(text: str) -> str:
-    """``text`` without the values of key-like environment variables and without what looks like a key."""
+    """``text`` without the values of key-like environment variables and without what looks like a
+    key."""
     for name, value in os.environ.items():
         if len(value) >= 8 and value in text and _SECRET_NAME.search(name):
             text = text.replace(value, f"[{name}]")
@@ -36,14 +42,18 @@ def hide_keys(text: str) -> str:
 
 
 def translate(error: Exception, model: str, redact: Callable[[str], str]) -> ModelError:
-    """The typed error for what litellm raised. ``model`` is named in the message; ``redact`` cleans the
-    provider's words, after which they are cut to a readable length."""
+    """The typed error for what litellm raised. ``model`` is named in the message; ``redact`` cleans
+    the provider's words, after which they are cut to a readable length."""
     words = _words(error, redact)
     status = getattr(error, "status_code", None)
     if isinstance(error, litellm().ContextWindowExceededError) or status == 413:
-        return ContextWindowError(f"{model}: the prompt does not fit the model's context window: {words}")
+        return ContextWindowError(
+            f"{model}: the prompt does not fit the model's context window: {words}"
+        )
     if status in (401, 403) or "missing credentials" in words.lower():
-        refused = AuthError(f"{model}: the provider refused the key, check the provider's key variable: {words}")
+        refused = AuthError(
+            f"{model}: the provider refused the key, check the provider's key variable: {words}"
+        )
         refused.for_everyone = status != 403  # which may be about one request's content
         return refused
     if status == 402 or _is_out_of_money(error):
@@ -51,14 +61,17 @@ def translate(error: Exception, model: str, redact: Callable[[str], str]) -> Mod
     if status == 429:
         return RateLimitError(f"{model}: the provider limits the rate: {words}")
     if status == 404:
-        return ProviderError(f"{model}: the provider does not serve this model to this account ({status}): {words}")
+        return ProviderError(
+            f"{model}: the provider does not serve this model to this account ({status}): {words}"
+        )
     if isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 425):
         return BadRequestError(f"{model}: the provider refused the request ({status}): {words}")
     return ProviderDownError(f"{model}: the provider does not answer properly: {words}")
 
 
 def is_worth_repeating(error: ModelError) -> bool:
-    """False when waiting cannot mend it: a refused key, a malformed request, a quota that is used up."""
+    """False when waiting cannot mend it: a refused key, a malformed request, a quota that is used
+    up."""
     return isinstance(error, (RateLimitError, ProviderDownError))
 
 
@@ -86,7 +99,8 @@ def _words(error: Exception, redact: Callable[[str], str]) -> str:
 
 
 def _system_error(error: BaseException) -> str:
-    """What the operating system said, such as 'Connection refused', when that lies below ``error``."""
+    """What the operating system said, such as 'Connection refused', when that lies below
+    ``error``."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:

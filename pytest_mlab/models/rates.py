@@ -1,8 +1,7 @@
 """Requests and tokens a minute of one model, counted in a file that all workers of a run share.
 
-pyrate-limiter's sliding windows in SQLite do the counting: in no stretch of time as long as the window are more
-requests or tokens let through than its share of the minute's limit.
-"""
+pyrate-limiter's sliding windows in SQLite do the counting: in no stretch of time as long as the
+window are more requests or tokens let through than its share of the minute's limit."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from typing import Any
 MINUTE = 60.0
 
 _PIECES = 10_000
-"""pyrate-limiter keeps a row for each unit of a limit. Tokens are counted in units of so many that a full window has
-at most this number of rows; a call's share is rounded up."""
+"""pyrate-limiter keeps a row for each unit of a limit. Tokens are counted in units of so many that
+a full window has at most this number of rows; a call's share is rounded up."""
 
 _POLL = 0.005
 """Seconds after which a process that holds the file, for milliseconds, is looked at again."""
@@ -32,7 +31,8 @@ class Window:
 
     @classmethod
     def of(cls, per_minute: int, seconds: float) -> Window:
-        """A minute's limit kept over stretches of ``seconds``; longer ones where their share would be less than 1."""
+        """A minute's limit kept over stretches of ``seconds``; longer ones where their share would
+        be less than 1."""
         limit = math.floor(per_minute * seconds / MINUTE)
         return cls(limit, seconds) if limit >= 1 else cls(1, MINUTE / per_minute)
 
@@ -51,11 +51,13 @@ class Rates:
         return 1 if self.tokens is None else math.ceil(self.tokens.limit / _PIECES)
 
     def fits(self, tokens: int) -> bool:
-        """False for a request that is larger than a whole window: it can only be let through alone."""
+        """False for a request that is larger than a whole window: it can only be let through
+        alone."""
         return self.tokens is None or tokens <= self.tokens.limit
 
     def book(self, call: str, tokens: int, now: float) -> float:
-        """Let ``call`` through and count it, at ``now`` (Unix seconds): 0, or the seconds after which to ask again."""
+        """Let ``call`` through and count it, at ``now`` (Unix seconds): 0, or the seconds after
+        which to ask again."""
         with self._open() as (requests, counted):
             if counted is not None and (wait := _put(counted, call, self._pieces(tokens), now)):
                 return wait
@@ -66,7 +68,8 @@ class Rates:
             return 0.0
 
     def correct(self, call: str, booked: int, tokens: int, now: float) -> None:
-        """``call`` was let through for ``booked`` tokens and has used ``tokens``, which may be more."""
+        """``call`` was let through for ``booked`` tokens and has used ``tokens``, which may be
+        more."""
         if self.tokens is None:
             return
         before, after = self._pieces(booked), self._pieces(tokens)
@@ -84,14 +87,18 @@ class Rates:
 
     @contextmanager
     def _open(self) -> Iterator[tuple[Any, Any]]:
-        """The two buckets, None where there is no limit. Locked, and opened for one operation: forks and threads share
-        nothing."""
+        """The two buckets, None where there is no limit. Locked, and opened for one operation:
+        forks and threads share nothing."""
         from filelock import FileLock
 
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             stack.enter_context(FileLock(f"{self.file}.lock").acquire(poll_interval=_POLL))
-            units = None if self.tokens is None else Window(self.tokens.limit // self.unit, self.tokens.seconds)
+            units = (
+                None
+                if self.tokens is None
+                else Window(self.tokens.limit // self.unit, self.tokens.seconds)
+            )
             yield (
                 self._bucket("requests", self.requests, stack),
                 self._bucket("tokens", units, stack),
@@ -124,12 +131,17 @@ def _put(bucket: Any, call: str, weight: int, now: float) -> float:
 
 
 def _take_out(bucket: Any, call: str, weight: int) -> None:
-    query = f"delete from {bucket.table} where rowid in (select rowid from {bucket.table} where name = ? limit ?)"
+    query = (
+        f"delete from {bucket.table} where rowid in (select rowid from {bucket.table} where name ="
+        " ? limit ?)"
+    )
     bucket.conn.execute(query, (call, weight))
     bucket.conn.commit()
 
 
 def _put_in(bucket: Any, call: str, weight: int, now: float) -> None:
     rows = [(call, math.ceil(now * 1000))] * weight
-    bucket.conn.executemany(f"insert into {bucket.table} (name, item_timestamp) values (?, ?)", rows)
+    bucket.conn.executemany(
+        f"insert into {bucket.table} (name, item_timestamp) values (?, ?)", rows
+    )
     bucket.conn.commit()

@@ -1,4 +1,5 @@
-"""When to ask a provider again: bounded exponential backoff with jitter that respects Retry-After. No clock here."""
+"""When to ask a provider again: bounded exponential backoff with jitter that respects Retry-After.
+No clock here."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from pytest_mlab.errors import ConfigError
 class Retry:
     """How often and how patiently to ask.
 
-    ``attempts`` in all, each of which waits at most ``timeout`` seconds for the provider. The wait after the first is
-    between ``base / 2`` and ``base`` seconds, doubles with every attempt and never passes ``cap``. A provider's
-    Retry-After lengthens a wait, up to ``longest`` seconds: one that asks for more is not waited for.
-    """
+    ``attempts`` in all, each of which waits at most ``timeout`` seconds for the provider. The wait
+    after the first is between ``base / 2`` and ``base`` seconds, doubles with every attempt and
+    never passes ``cap``. A provider's Retry-After lengthens a wait, up to ``longest`` seconds: one
+    that asks for more is not waited for."""
 
     attempts: int = 8
     base: float = 2.0
@@ -35,14 +36,15 @@ class Retry:
         )
 
     def delay(self, attempt: int, random: float, retry_after: float | None = None) -> float:
-        """Seconds to wait after failed attempt number ``attempt`` (from 1); ``random`` is from [0, 1)."""
+        """Seconds to wait after failed attempt number ``attempt`` (from 1); ``random`` is from [0,
+        1)."""
         own = min(self.cap, self.base * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * random)
         return max(own, retry_after or 0.0)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that a provider asks to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or a date; ``now`` is
-    Unix time). None when it does not say, or not in a way that can be read."""
+    """Seconds that a provider asks to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or
+    a date; ``now`` is Unix time). None when it does not say, or not in a way that can be read."""
     try:
         return max(0.0, float(headers["retry-after-ms"]) / 1000)
     except (KeyError, ValueError):
@@ -59,7 +61,8 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def number_from(environ: Mapping[str, str], name: str, default: float, *, at_least: float) -> float:
-    """The variable ``name``, or ``default``. Raises ConfigError for what is no number from ``at_least`` up."""
+    """The variable ``name``, or ``default``. Raises ConfigError for what is no number from
+    ``at_least`` up."""
     text = environ.get(name, "")
     if not text:
         return default
@@ -68,5 +71,8 @@ def number_from(environ: Mapping[str, str], name: str, default: float, *, at_lea
     except ValueError:
         value = float("nan")
     if not at_least <= value < float("inf"):
-        raise ConfigError(f"{name}={text!r} is no number from {at_least:g} up; unset it for the default {default:g}")
+        raise ConfigError(
+            f"{name}={text!r} is no number from {at_least:g} up; unset it for the default"
+            f" {default:g}"
+        )
     return value

@@ -1,11 +1,12 @@
-"""Tools for models that have none: described in the system message, called by a block of JSON in the answer's text.
+"""Tools for models that have none: described in the system message, called by a block of JSON in
+the answer's text.
 
     <tool_call>
     {"name": "List Files", "arguments": {"dir_path": "."}}
     </tool_call>
 
-:func:`as_text` and :func:`from_text` are the protocol, without I/O; :class:`TextTools` is the client that uses it.
-"""
+:func:`as_text` and :func:`from_text` are the protocol, without I/O; :class:`TextTools` is the
+client that uses it."""
 
 from __future__ import annotations
 
@@ -17,8 +18,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_mlab.core.actions import ActionSpec
-from pytest_mlab.core.model_api import Message, ModelClient, ModelFacts, ModelReply, ModelRequest, ToolCall
-from pytest_mlab.errors import AuthError, BadRequestError, ProviderDownError, ProviderError, RateLimitError
+from pytest_mlab.core.model_api import (
+    Message,
+    ModelClient,
+    ModelFacts,
+    ModelReply,
+    ModelRequest,
+    ToolCall,
+)
+from pytest_mlab.errors import (
+    AuthError,
+    BadRequestError,
+    ProviderDownError,
+    ProviderError,
+    RateLimitError,
+)
 from pytest_mlab.models.tools import wire_name
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -40,9 +54,8 @@ _JSON = json.JSONDecoder(strict=False)  # weak models write line breaks into str
 class TextTools:
     """Implements :class:`pytest_mlab.core.model_api.ModelClient` over another one, for one trial.
 
-    A model that is known to have no tools gets them by text. One whose provider refuses them is asked again by text,
-    and from then on; the reply's ``remark`` says so.
-    """
+    A model that is known to have no tools gets them by text. One whose provider refuses them is
+    asked again by text, and from then on; the reply's ``remark`` says so."""
 
     client: ModelClient
     _refused: dict[str, str] = field(default_factory=dict)
@@ -77,7 +90,8 @@ class TextTools:
 
 
 def refuses_tools(error: BadRequestError | ProviderError) -> bool:
-    """True when a provider said that it takes no tools, false for other failures and for a faulty conversation."""
+    """True when a provider said that it takes no tools, false for other failures and for a faulty
+    conversation."""
     if isinstance(error, (AuthError, RateLimitError, ProviderDownError)):
         return False
     words = str(error)
@@ -88,7 +102,8 @@ def refuses_tools(error: BadRequestError | ProviderError) -> bool:
 
 
 def as_text(request: ModelRequest) -> ModelRequest:
-    """``request`` in plain messages: tools told in the system message, calls and their results as texts."""
+    """``request`` in plain messages: tools told in the system message, calls and their results as
+    texts."""
     messages = list(_plain(request.messages))
     if request.tools:
         told = instructions(request.tools, must_call=request.must_call)
@@ -105,13 +120,23 @@ def as_text(request: ModelRequest) -> ModelRequest:
 def instructions(tools: Sequence[ActionSpec], *, must_call: bool) -> str:
     """What a model is told of ``tools`` and of the way to call them."""
     told = [_described(tool) for tool in tools]
-    how = "Every answer must call at least one tool." if must_call else "An answer without such a block calls no tool."
+    how = (
+        "Every answer must call at least one tool."
+        if must_call
+        else "An answer without such a block calls no tool."
+    )
     return "\n\n".join(
         [
             "# Tools",
-            "You can call the tools below. To call one, write this block, with the arguments as one JSON object:",
+            (
+                "You can call the tools below. To call one, write this block, with the arguments as"
+                " one JSON object:"
+            ),
             f'{OPEN}\n{{"name": "<tool name>", "arguments": {{…}}}}\n{CLOSE}',
-            f"Write a block for each call, and nothing after the last one: the results come in the next message. {how}",
+            (
+                "Write a block for each call, and nothing after the last one: the results come in"
+                f" the next message. {how}"
+            ),
             *told,
         ]
     )
@@ -124,8 +149,8 @@ def _described(tool: ActionSpec) -> str:
 
 
 def _plain(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages without tool roles; results and what the user says after them are one message, because many models
-    want the roles to alternate."""
+    """The messages without tool roles; results and what the user says after them are one message,
+    because many models want the roles to alternate."""
     names: dict[str, str] = {}
     results: list[str] = []
     for message in messages:
@@ -147,7 +172,9 @@ def _plain(messages: Sequence[Message]) -> Iterator[Message]:
 
 def written(text: str, calls: Sequence[ToolCall]) -> str:
     """An answer as the model would have written it by this protocol."""
-    return "\n".join([*([text] if text else []), *(f"{OPEN}\n{_as_json(call)}\n{CLOSE}" for call in calls)])
+    return "\n".join(
+        [*([text] if text else []), *(f"{OPEN}\n{_as_json(call)}\n{CLOSE}" for call in calls)]
+    )
 
 
 def _as_json(call: ToolCall) -> str:
@@ -163,18 +190,22 @@ def _as_json(call: ToolCall) -> str:
 # --- and back ------------------------------------------------------------------------------------------------
 
 
-def from_text(text: str, tools: Sequence[ActionSpec], before: int = 0) -> tuple[str, tuple[ToolCall, ...]]:
-    """What ``text`` says beside its calls, and the calls; ids count on from the ``before`` earlier ones.
+def from_text(
+    text: str, tools: Sequence[ActionSpec], before: int = 0
+) -> tuple[str, tuple[ToolCall, ...]]:
+    """What ``text`` says beside its calls, and the calls; ids count on from the ``before`` earlier
+    ones.
 
-    Blocks count; where there are none, code fences and bare objects that name one of ``tools`` do. What does not parse
-    stays in the text.
-    """
+    Blocks count; where there are none, code fences and bare objects that name one of ``tools`` do.
+    What does not parse stays in the text."""
     names = {wire_name(tool.name).lower(): tool.name for tool in tools}
     said = text.partition(RESULT)[0]  # not what the model imagined after its calls
     found = list(_blocks(said, names)) or list(_objects(said, names))
     if not found:
         return text, ()
-    calls = tuple(ToolCall(f"call_{before + n}", name, args) for n, (_, _, (name, args)) in enumerate(found))
+    calls = tuple(
+        ToolCall(f"call_{before + n}", name, args) for n, (_, _, (name, args)) in enumerate(found)
+    )
     rest, end = [], 0
     for start, stop, _ in found:
         rest.append(said[end:start])
@@ -236,8 +267,8 @@ def _decode(text: str, at: int) -> tuple[Any, int]:
 
 
 def _call(value: Any, names: Mapping[str, str], *, known: bool) -> tuple[str, str] | None:
-    """Name and arguments of the call that ``value`` is; None when it is none, or must be a ``known`` one's and is
-    not."""
+    """Name and arguments of the call that ``value`` is; None when it is none, or must be a
+    ``known`` one's and is not."""
     if not isinstance(value, dict):
         return None
     if isinstance(value.get("function"), dict):

@@ -1,4 +1,5 @@
-"""Tools and tool calls as OpenAI's API writes them, which is what litellm takes for every provider."""
+"""Tools and tool calls as OpenAI's API writes them, which is what litellm takes for every
+provider."""
 
 from __future__ import annotations
 
@@ -13,13 +14,15 @@ from pytest_mlab.models.prices import list_entry
 
 
 def knows_tools(model: str) -> bool:
-    """Whether the provider takes tools for ``model``, by litellm's list; True for a model that is not in it."""
+    """Whether the provider takes tools for ``model``, by litellm's list; True for a model that is
+    not in it."""
     entry = list_entry(model)
     return not entry or bool(entry.get("supports_function_calling"))
 
 
 def wire_name(name: str) -> str:
-    """An action's name in the alphabet that all providers take: ``Edit Script (AI)`` is ``Edit_Script_AI``."""
+    """An action's name in the alphabet that all providers take: ``Edit Script (AI)`` is
+    ``Edit_Script_AI``."""
     return re.sub(r"[^A-Za-z0-9-]+", "_", name).strip("_")[:64]
 
 
@@ -52,7 +55,9 @@ def called(choice: Any, tools: Sequence[ActionSpec]) -> tuple[ToolCall, ...]:
 
 def _call(number: int, call: Any, names: dict[str, str]) -> ToolCall:
     name = str(call.function.name or "")
-    return ToolCall(str(call.id or f"call_{number}"), names.get(name, name), str(call.function.arguments or ""))
+    return ToolCall(
+        str(call.id or f"call_{number}"), names.get(name, name), str(call.function.arguments or "")
+    )
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -16,16 +16,26 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-_FILES = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+_FILES = (
+    "pytest.toml",
+    ".pytest.toml",
+    "pytest.ini",
+    ".pytest.ini",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+)
 
 
 def read_ini(rootdir: Path) -> Callable[[str], Any]:
-    """A function from the name of a setting to its value in the project's ini file, None when it is not set.
+    """A function from the name of a setting to its value in the project's ini file, None when it is
+    not set.
 
-    Files are looked for in ``rootdir`` in pytest's order; the first that configures pytest counts. Raises ConfigError
-    for a file that cannot be read.
-    """
-    section = next(filter(lambda found: found is not None, map(_section, _present(rootdir))), None) or {}
+    Files are looked for in ``rootdir`` in pytest's order; the first that configures pytest counts.
+    Raises ConfigError for a file that cannot be read."""
+    section = (
+        next(filter(lambda found: found is not None, map(_section, _present(rootdir))), None) or {}
+    )
     return lambda dest: _value(dest, section.get(dest))
 
 
@@ -36,7 +46,9 @@ def _present(rootdir: Path) -> list[Path]:
 def _section(file: Path) -> Mapping[str, Any] | None:
     try:
         if file.suffix == ".toml":
-            return _toml(tomllib.loads(file.read_text(encoding="utf-8")), own=file.name != "pyproject.toml")
+            return _toml(
+                tomllib.loads(file.read_text(encoding="utf-8")), own=file.name != "pyproject.toml"
+            )
         parser = configparser.RawConfigParser()
         parser.read(file, encoding="utf-8")
     except (tomllib.TOMLDecodeError, configparser.Error, UnicodeDecodeError) as error:

@@ -1,8 +1,9 @@
-"""From options, suites and agents to a frozen plan, its run directory, and what is missing to carry it out.
+"""From options, suites and agents to a frozen plan, its run directory, and what is missing to carry
+it out.
 
-Used by the pytest plugin (on the controller only) and by ``mlab plan``; knows no pytest. Everything that could make
-two workers disagree (what exists, which sandbox works, which key is set) is decided here, once.
-"""
+Used by the pytest plugin (on the controller only) and by ``mlab plan``; knows no pytest. Everything
+that could make two workers disagree (what exists, which sandbox works, which key is set) is decided
+here, once."""
 
 from __future__ import annotations
 
@@ -34,12 +35,12 @@ DEFAULT_AGENT = "research"
 
 
 def make_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Planned:
-    """The plan that ``options`` ask for, seen from ``rootdir``; without ``probe`` nobody asks whether keys, packages
-    and the like are there, which takes seconds and matters only to who wants to run it.
+    """The plan that ``options`` ask for, seen from ``rootdir``; without ``probe`` nobody asks
+    whether keys, packages and the like are there, which takes seconds and matters only to who wants
+    to run it.
 
-    Raises ConfigError for names and combinations that cannot be, SuiteError for a broken task, AgentLoadError for a
-    broken agent, StoreError for a damaged run to resume.
-    """
+    Raises ConfigError for names and combinations that cannot be, SuiteError for a broken task,
+    AgentLoadError for a broken agent, StoreError for a damaged run to resume."""
     if options.resume:
         from pytest_mlab.planning.resume import resume_plan
 
@@ -88,7 +89,11 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pl
     )
     by_name = {task.name: task for task in tasks}
     path = options.run_dir.absolute() if options.run_dir else rootdir / REPORTS / run_id
-    blocked = requirements.blocked(plan, by_name, sandbox.missing) | recordings.unusable(plan) if probe else {}
+    blocked = (
+        requirements.blocked(plan, by_name, sandbox.missing) | recordings.unusable(plan)
+        if probe
+        else {}
+    )
     left_out = {} if options.task else catalog.left_out(options.suite)
     return Planned(plan, by_name, blocked, path, passed_over=sandbox.passed_over, left_out=left_out)
 
@@ -102,7 +107,11 @@ def order_trials(
     tasks: Iterable[Task], agents: Iterable[PlannedAgent], models: Iterable[str], repeats: int
 ) -> tuple[TrialId, ...]:
     """All trials, repeat by repeat: a run that is stopped early has seen every task."""
-    subjects = [(agent.name, model) for agent in agents for model in (models if agent.needs_model else ("",))]
+    subjects = [
+        (agent.name, model)
+        for agent in agents
+        for model in (models if agent.needs_model else ("",))
+    ]
     names = [task.name for task in tasks]
     return tuple(
         TrialId(task, agent, model, repeat)
@@ -113,18 +122,24 @@ def order_trials(
 
 
 def freeze(planned: Planned, options: MlabOptions, rootdir: Path) -> RunDir:
-    """Write the plan and the run's identity; a resumed run keeps what it has, but for the limits of the whole run."""
+    """Write the plan and the run's identity; a resumed run keeps what it has, but for the limits of
+    the whole run."""
     if planned.resumed:
         run = RunDir.open(planned.path)
         return run if run.plan.settings == planned.plan.settings else _rewrite(run, planned.plan)
     from pytest_mlab.lib import identity
 
-    described: dict[str, Any] = {"run_id": planned.plan.run_id, "options": given(options), "rootdir": str(rootdir)}
+    described: dict[str, Any] = {
+        "run_id": planned.plan.run_id,
+        "options": given(options),
+        "rootdir": str(rootdir),
+    }
     return RunDir.create(planned.path, planned.plan, described | identity.collect(rootdir))
 
 
 def narrow(run: RunDir, chosen: Iterable[TrialId]) -> RunDir:
-    """The run with only the ``chosen`` trials planned: those that ``-k`` and ``-m`` left out are not ``not_run``."""
+    """The run with only the ``chosen`` trials planned: those that ``-k`` and ``-m`` left out are
+    not ``not_run``."""
     wanted = set(chosen)
     trials = tuple(trial for trial in run.plan.trials if trial in wanted)
     if trials == run.plan.trials:
@@ -163,19 +178,28 @@ def _agents(options: MlabOptions, rootdir: Path) -> tuple[PlannedAgent, ...]:
 
     agents = plan_agents(options.agent or (DEFAULT_AGENT,), rootdir, options.agent_arg)
     if not options.model:
-        agents = tuple(replace(agent, needs_model=False) if agent.model_optional else agent for agent in agents)
+        agents = tuple(
+            replace(agent, needs_model=False) if agent.model_optional else agent for agent in agents
+        )
     names = [agent.name for agent in agents]
     for agent in agents:
         if names.count(agent.name) > 1:
             same = " and ".join(other.ref for other in agents if other.name == agent.name)
-            raise ConfigError(f"two agents have the name {agent.name!r}: {same}; rename one of the classes or files")
+            raise ConfigError(
+                f"two agents have the name {agent.name!r}: {same}; rename one of the classes or"
+                " files"
+            )
     return agents
 
 
-def _models(options: MlabOptions, agents: tuple[PlannedAgent, ...], rootdir: Path) -> tuple[ModelSettings, ...]:
+def _models(
+    options: MlabOptions, agents: tuple[PlannedAgent, ...], rootdir: Path
+) -> tuple[ModelSettings, ...]:
     needy = [agent.name for agent in agents if agent.needs_model]
     if needy and not options.model:
-        raise ConfigError(f"the agent {needy[0]} needs a model; name one with --mlab-model, such as gpt-4-turbo")
+        raise ConfigError(
+            f"the agent {needy[0]} needs a model; name one with --mlab-model, such as gpt-4-turbo"
+        )
     named = [
         flag
         for flag, value in (
@@ -188,7 +212,10 @@ def _models(options: MlabOptions, agents: tuple[PlannedAgent, ...], rootdir: Pat
     ]
     if named and not needy:
         agent = agents[0].name
-        raise ConfigError(f"the agent {agent} uses no model; leave {' and '.join(named)} out or name another agent")
+        raise ConfigError(
+            f"the agent {agent} uses no model; leave {' and '.join(named)} out or name another"
+            " agent"
+        )
     return requirements.resolve_models(options, rootdir) if named and not options.replay else ()
 
 
@@ -201,7 +228,9 @@ def _tasks(options: MlabOptions, catalog: Catalog) -> tuple[Task, ...]:
     for pattern in options.task:
         found = {name for name in names if fnmatchcase(name, pattern)}
         if not found:
-            raise ConfigError(f"--mlab-task={pattern}: {unknown('task', pattern, names)} (suite {options.suite})")
+            raise ConfigError(
+                f"--mlab-task={pattern}: {unknown('task', pattern, names)} (suite {options.suite})"
+            )
         chosen |= found
     return catalog.tasks(options.suite, chosen)
 

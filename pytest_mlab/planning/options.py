@@ -1,8 +1,9 @@
-"""All options in one table: pytest's ``--mlab-*`` flags and ini settings, and those of ``mlab plan``.
+"""All options in one table: pytest's ``--mlab-*`` flags and ini settings, and those of ``mlab
+plan``.
 
-A value comes from the command line, else from the ini file, else from the default, and is checked once, by
-:func:`resolve`. To add an option, add a row to :data:`TABLE` and a field of the same name to :class:`MlabOptions`.
-"""
+A value comes from the command line, else from the ini file, else from the default, and is checked
+once, by :func:`resolve`. To add an option, add a row to :data:`TABLE` and a field of the same name
+to :class:`MlabOptions`."""
 
 from __future__ import annotations
 
@@ -12,12 +13,23 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.values import PerModel, assignment, name, number, one_of, positive, rate, switch, whole
+from pytest_mlab.core.values import (
+    PerModel,
+    assignment,
+    name,
+    number,
+    one_of,
+    positive,
+    rate,
+    switch,
+    whole,
+)
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.lib.durations import parse_duration
 
 NEWEST = "newest"
-"""What ``--mlab-resume`` without a value means: the newest run that was started with the same settings."""
+"""What ``--mlab-resume`` without a value means: the newest run that was started with the same
+settings."""
 
 Kind = Literal["text", "list", "switch", "optional"]
 IniType = Literal["string", "args", "bool", "int", "float"]
@@ -25,11 +37,12 @@ IniType = Literal["string", "args", "bool", "int", "float"]
 
 @dataclass(frozen=True)
 class Option:
-    """One row of the table. ``parse`` turns a text into the value and raises ValueError with what is allowed.
+    """One row of the table. ``parse`` turns a text into the value and raises ValueError with what
+    is allowed.
 
-    ``kind``: ``text`` takes one value, ``list`` may be repeated, ``switch`` takes none, ``optional`` takes a value
-    or stands alone. ``ini`` is the type of the ini setting of the same name.
-    """
+    ``kind``: ``text`` takes one value, ``list`` may be repeated, ``switch`` takes none,
+    ``optional`` takes a value or stands alone. ``ini`` is the type of the ini setting of the same
+    name."""
 
     name: str
     help: str
@@ -58,10 +71,10 @@ class Option:
 class MlabOptions:
     """All options of one run, checked. None means: not given.
 
-    ``max_time`` and ``heartbeat`` are seconds, ``max_cost`` is dollars for one trial, ``run_max_cost`` for all,
-    ``rpm`` and ``tpm`` are requests and tokens a minute, ``threshold`` the relative improvement over the baseline to
-    pass, ``fail_under`` the suite's success rate (0 to 1) to reach.
-    """
+    ``max_time`` and ``heartbeat`` are seconds, ``max_cost`` is dollars for one trial,
+    ``run_max_cost`` for all, ``rpm`` and ``tpm`` are requests and tokens a minute, ``threshold``
+    the relative improvement over the baseline to pass, ``fail_under`` the suite's success rate (0
+    to 1) to reach."""
 
     model: tuple[str, ...] = ()
     model_arg: tuple[str, ...] = ()
@@ -110,14 +123,16 @@ class MlabOptions:
     @property
     def budget(self) -> Budget:
         """The limits of one trial."""
-        return Budget(self.max_steps, self.max_time, self.max_tokens, self.max_cost, self.exclude_waits)
+        return Budget(
+            self.max_steps, self.max_time, self.max_tokens, self.max_cost, self.exclude_waits
+        )
 
 
 TABLE: tuple[Option, ...] = (
     Option(
         "model",
-        "litellm model name, such as gpt-4-turbo or openai/my-model, or an alias of mlab-models.toml (repeatable); "
-        "without --mlab-agent it drives the research agent",
+        "litellm model name, such as gpt-4-turbo or openai/my-model, or an alias of"
+        " mlab-models.toml (repeatable); without --mlab-agent it drives the research agent",
         kind="list",
         parse=name,
         metavar="NAME",
@@ -125,8 +140,8 @@ TABLE: tuple[Option, ...] = (
     ),
     Option(
         "model-arg",
-        "Parameter of every call of the models of --mlab-model, by litellm's name: temperature=0.2, "
-        "reasoning_effort=high, max_tokens=4000 (repeatable); it wins over what an agent asks for",
+        "Parameter of every call of the models of --mlab-model, by litellm's name: temperature=0.2,"
+        " reasoning_effort=high, max_tokens=4000 (repeatable); it wins over what an agent asks for",
         kind="list",
         parse=assignment,
         metavar="KEY=VALUE",
@@ -134,17 +149,27 @@ TABLE: tuple[Option, ...] = (
     ),
     Option(
         "models",
-        "File of model aliases with their parameters, prices and limits (default: mlab-models.toml, else "
-        "[tool.mlab.models.<alias>] in pyproject.toml)",
+        "File of model aliases with their parameters, prices and limits (default: mlab-models.toml,"
+        " else [tool.mlab.models.<alias>] in pyproject.toml)",
         parse=Path,
         metavar="FILE",
     ),
-    Option("edit-model", "Model that rewrites files (default: the main model)", parse=name, metavar="NAME"),
-    Option("fast-model", "Model that summarises long texts (default: the main model)", parse=name, metavar="NAME"),
+    Option(
+        "edit-model",
+        "Model that rewrites files (default: the main model)",
+        parse=name,
+        metavar="NAME",
+    ),
+    Option(
+        "fast-model",
+        "Model that summarises long texts (default: the main model)",
+        parse=name,
+        metavar="NAME",
+    ),
     Option(
         "agent",
-        "Agent under test: a name from agents/, path/to/file.py:Class, package.module:Class, an entry point or any "
-        "program, command:LINE (repeatable)",
+        "Agent under test: a name from agents/, path/to/file.py:Class, package.module:Class, an"
+        " entry point or any program, command:LINE (repeatable)",
         kind="list",
         parse=name,
         metavar="AGENT",
@@ -152,14 +177,20 @@ TABLE: tuple[Option, ...] = (
     ),
     Option(
         "agent-arg",
-        "Setting of an agent as key=value, or agent.key=value where several are named (repeatable); mlab agents lists "
-        "them; --mlab-agent='research[retrieval=true]' is a variant with a name of its own",
+        "Setting of an agent as key=value, or agent.key=value where several are named (repeatable);"
+        " mlab agents lists them; --mlab-agent='research[retrieval=true]' is a variant with a name"
+        " of its own",
         kind="list",
         parse=assignment,
         metavar="KEY=VALUE",
         ini="args",
     ),
-    Option("suite", "Suite of tasks, by name or path (default: mlagentbench)", parse=name, metavar="NAME"),
+    Option(
+        "suite",
+        "Suite of tasks, by name or path (default: mlagentbench)",
+        parse=name,
+        metavar="NAME",
+    ),
     Option(
         "task",
         "Only this task, by exact name or glob such as 'house-*' (repeatable)",
@@ -168,17 +199,32 @@ TABLE: tuple[Option, ...] = (
         metavar="NAME",
         ini="args",
     ),
-    Option("repeats", "Trials of each agent, model and task (default: 8)", parse=whole, metavar="N", ini="int"),
+    Option(
+        "repeats",
+        "Trials of each agent, model and task (default: 8)",
+        parse=whole,
+        metavar="N",
+        ini="int",
+    ),
     Option("max-steps", "Steps of one trial (default: 50)", parse=whole, metavar="N", ini="int"),
     Option(
-        "max-time", "Wall time of one trial, such as 5h, 90m or 30s (default: 5h)", parse=parse_duration, metavar="TIME"
+        "max-time",
+        "Wall time of one trial, such as 5h, 90m or 30s (default: 5h)",
+        parse=parse_duration,
+        metavar="TIME",
     ),
-    Option("max-tokens", "Prompt plus completion tokens of one trial", parse=whole, metavar="N", ini="int"),
+    Option(
+        "max-tokens",
+        "Prompt plus completion tokens of one trial",
+        parse=whole,
+        metavar="N",
+        ini="int",
+    ),
     Option("max-cost", "Dollars of one trial", parse=positive, metavar="USD", ini="float"),
     Option(
         "run-max-cost",
-        "Dollars of the whole run, over all workers and sessions: once they are spent no further trial starts, and "
-        "those that run are finished",
+        "Dollars of the whole run, over all workers and sessions: once they are spent no further"
+        " trial starts, and those that run are finished",
         parse=positive,
         metavar="USD",
         ini="float",
@@ -201,40 +247,47 @@ TABLE: tuple[Option, ...] = (
     ),
     Option(
         "exclude-waits",
-        "Waits for model providers (between attempts, and for --mlab-rpm and --mlab-tpm) do not count as the trial's "
-        "time, up to as long again as that",
+        "Waits for model providers (between attempts, and for --mlab-rpm and --mlab-tpm) do not"
+        " count as the trial's time, up to as long again as that",
         kind="switch",
         parse=switch,
         ini="bool",
     ),
     Option(
         "sandbox",
-        "Where agent code executes: auto, bubblewrap, docker or local; auto takes the first of bubblewrap and docker "
-        "that works, local isolates nothing (default: auto)",
+        "Where agent code executes: auto, bubblewrap, docker or local; auto takes the first of"
+        " bubblewrap and docker that works, local isolates nothing (default: auto)",
         parse=name,
         metavar="NAME",
     ),
     Option("docker-image", "Image of the docker sandbox", parse=name, metavar="IMAGE"),
     Option("network", "Let sandboxes reach the network", kind="switch", parse=switch, ini="bool"),
-    Option("data", "Data variant: mini or full (default: mini)", parse=one_of("mini", "full"), metavar="VARIANT"),
+    Option(
+        "data",
+        "Data variant: mini or full (default: mini)",
+        parse=one_of("mini", "full"),
+        metavar="VARIANT",
+    ),
     Option(
         "help",
-        "Who answers an agent's Request Help: nobody, or human, which is you at the terminal while the trial's time "
-        "goes on (default: nobody)",
+        "Who answers an agent's Request Help: nobody, or human, which is you at the terminal while"
+        " the trial's time goes on (default: nobody)",
         parse=one_of("nobody", "human"),
         metavar="WHO",
     ),
     Option(
         "threshold",
-        "Improvement over the baseline to pass, strictly, in place of each task's own; 0.1 is 10 %%",
+        "Improvement over the baseline to pass, strictly, in place of each task's own; 0.1 is"
+        " 10 %%",
         parse=number,
         metavar="X",
         ini="float",
     ),
     Option(
         "gate",
-        "What fails: each trial that does not beat its baseline (trial), only the verdicts (aggregate), nothing that "
-        "an agent does (none) (default: trial; aggregate with --mlab-fail-under)",
+        "What fails: each trial that does not beat its baseline (trial), only the verdicts"
+        " (aggregate), nothing that an agent does (none) (default: trial; aggregate with"
+        " --mlab-fail-under)",
         parse=one_of("trial", "aggregate", "none"),
         metavar="GATE",
     ),
@@ -254,28 +307,37 @@ TABLE: tuple[Option, ...] = (
     Option("run-dir", "Folder of this run (default: reports/<run id>)", parse=Path, metavar="DIR"),
     Option(
         "resume",
-        "Run only what is missing in a run (its folder, its id, or the newest one with the same settings) and report "
-        "the rest from disk; write --mlab-resume=RUN",
+        "Run only what is missing in a run (its folder, its id, or the newest one with the same"
+        " settings) and report the rest from disk; write --mlab-resume=RUN",
         kind="optional",
         parse=name,
         metavar="RUN",
     ),
     Option(
         "record",
-        "Keep every model reply in this folder, one file a trial, for --mlab-replay; the trials must not be in it yet",
+        "Keep every model reply in this folder, one file a trial, for --mlab-replay; the trials"
+        " must not be in it yet",
         parse=Path,
         metavar="DIR",
     ),
-    Option("replay", "Answer model calls from this folder's recordings: no network, no key", parse=Path, metavar="DIR"),
+    Option(
+        "replay",
+        "Answer model calls from this folder's recordings: no network, no key",
+        parse=Path,
+        metavar="DIR",
+    ),
     Option(
         "replay-mode",
-        "Which recorded reply answers a call: that of an equal request, else the trial fails with a diff (strict); of "
-        "an equal request, else the next one (lenient) (default: strict)",
+        "Which recorded reply answers a call: that of an equal request, else the trial fails with a"
+        " diff (strict); of an equal request, else the next one (lenient) (default: strict)",
         parse=one_of("strict", "lenient"),
         metavar="MODE",
     ),
     Option(
-        "cache-dir", "Folder of prepared data and workspaces (default: the user's cache)", parse=Path, metavar="DIR"
+        "cache-dir",
+        "Folder of prepared data and workspaces (default: the user's cache)",
+        parse=Path,
+        metavar="DIR",
     ),
     Option(
         "accept-rules",
@@ -307,8 +369,8 @@ TABLE: tuple[Option, ...] = (
     ),
     Option(
         "junit-properties",
-        "Properties in the JUnit file: all, suite or none; some strict readers refuse those of test cases "
-        "(default: all)",
+        "Properties in the JUnit file: all, suite or none; some strict readers refuse those of test"
+        " cases (default: all)",
         parse=one_of("all", "suite", "none"),
         metavar="WHICH",
     ),
@@ -336,8 +398,11 @@ def add_flags(add: _AddsOptions) -> None:
         add(option.flag, **settings)
 
 
-def resolve(cli: Callable[[str], Any], ini: Callable[[str], Any] = lambda dest: None) -> MlabOptions:
-    """The options: ``cli`` and ``ini`` give the raw value for an option's ``dest``, None when it was not given.
+def resolve(
+    cli: Callable[[str], Any], ini: Callable[[str], Any] = lambda dest: None
+) -> MlabOptions:
+    """The options: ``cli`` and ``ini`` give the raw value for an option's ``dest``, None when it
+    was not given.
 
     Raises ConfigError naming the option, the value found and what is allowed.
     """
@@ -373,21 +438,33 @@ def _parse(option: Option, raw: Any, where: str) -> Any:
 def _check_together(options: MlabOptions) -> None:
     if options.fail_under is not None and options.gate not in (None, "aggregate"):
         raise ConfigError(
-            f"--mlab-fail-under needs --mlab-gate=aggregate, found --mlab-gate={options.gate}; leave one of the two out"
+            f"--mlab-fail-under needs --mlab-gate=aggregate, found --mlab-gate={options.gate};"
+            " leave one of the two out"
         )
     if options.resume and options.run_dir:
-        raise ConfigError("--mlab-resume and --mlab-run-dir both name a run; a resumed run stays where it is")
+        raise ConfigError(
+            "--mlab-resume and --mlab-run-dir both name a run; a resumed run stays where it is"
+        )
     if options.record and options.replay:
-        raise ConfigError("--mlab-record and --mlab-replay exclude each other: a replay makes no calls to record")
+        raise ConfigError(
+            "--mlab-record and --mlab-replay exclude each other: a replay makes no calls to record"
+        )
     if options.replay_mode and not options.replay:
         raise ConfigError(f"--mlab-replay-mode={options.replay_mode} needs --mlab-replay=DIR")
-    if options.resume and (options.record or options.replay) and not (options.model or options.agent):
+    if (
+        options.resume
+        and (options.record or options.replay)
+        and not (options.model or options.agent)
+    ):
         flag = "--mlab-record" if options.record else "--mlab-replay"
-        raise ConfigError(f"a resumed run goes on recording or replaying as it began; leave {flag} out")
+        raise ConfigError(
+            f"a resumed run goes on recording or replaying as it began; leave {flag} out"
+        )
 
 
 def given(options: MlabOptions) -> dict[str, str]:
-    """The options that differ from their defaults, as text by flag: for a run's identity and for commands to copy."""
+    """The options that differ from their defaults, as text by flag: for a run's identity and for
+    commands to copy."""
     default = MlabOptions()
     return {
         BY_FIELD[f.name].flag: _text(getattr(options, f.name))

@@ -16,11 +16,10 @@ REPORTS = "reports"
 class Planned:
     """A plan with all that its controller needs.
 
-    ``tasks`` by name; ``blocked`` says by trial name what is missing and the command that mends it; ``path`` is the
-    run directory, which exists only for a ``resumed`` run; ``passed_over`` says why ``auto`` did not take a
-    sandbox that it would have preferred; ``left_out`` are folders of the suite that look like tasks and are none, with
-    the reason.
-    """
+    ``tasks`` by name; ``blocked`` says by trial name what is missing and the command that mends it;
+    ``path`` is the run directory, which exists only for a ``resumed`` run; ``passed_over`` says why
+    ``auto`` did not take a sandbox that it would have preferred; ``left_out`` are folders of the
+    suite that look like tasks and are none, with the reason."""
 
     plan: Plan
     tasks: Mapping[str, Task]

@@ -13,9 +13,12 @@ from pytest_mlab.errors import ConfigError, ReplayError
 _REASONS = 3
 
 
-def unusable(plan: Plan, *, done: Collection[TrialId] = (), resumed: bool = False) -> dict[str, str]:
-    """Why planned trials cannot be recorded or replayed, by the trial's name; those that are ``done`` need not be. A
-    ``resumed`` run replaces the recordings of trials that it did not end."""
+def unusable(
+    plan: Plan, *, done: Collection[TrialId] = (), resumed: bool = False
+) -> dict[str, str]:
+    """Why planned trials cannot be recorded or replayed, by the trial's name; those that are
+    ``done`` need not be. A ``resumed`` run replaces the recordings of trials that it did not
+    end."""
     settings = plan.settings
     needy = {agent.name for agent in plan.agents if agent.needs_model}
     found: dict[str, str] = {}
@@ -30,7 +33,8 @@ def unusable(plan: Plan, *, done: Collection[TrialId] = (), resumed: bool = Fals
 
 
 def check(plan: Plan, *, done: Collection[TrialId] = (), resumed: bool = False) -> None:
-    """Raise ConfigError when a planned trial cannot be recorded or replayed, or when there is nothing to record."""
+    """Raise ConfigError when a planned trial cannot be recorded or replayed, or when there is
+    nothing to record."""
     settings = plan.settings
     flag = "--mlab-replay" if settings.replay else "--mlab-record"
     if not settings.replay and not settings.record:
@@ -43,7 +47,8 @@ def check(plan: Plan, *, done: Collection[TrialId] = (), resumed: bool = False) 
         more = f"; and {len(named) - _REASONS} more" if len(named) > _REASONS else ""
         what = "replayed" if settings.replay else "recorded"
         raise ConfigError(
-            f"{flag}: {len(reasons)} of {len(plan.trials)} trials cannot be {what}: {'; '.join(named[:_REASONS])}{more}"
+            f"{flag}: {len(reasons)} of {len(plan.trials)} trials cannot be {what}:"
+            f" {'; '.join(named[:_REASONS])}{more}"
         )
 
 
@@ -71,7 +76,10 @@ def _unreplayable(trial: TrialId, settings: RunSettings) -> str:
     except ReplayError as error:
         return str(error)
     if header.trial != trial:
-        return f"{_short(path, folder)} is the recording of {header.trial.name}; it was copied there by hand"
+        return (
+            f"{_short(path, folder)} is the recording of {header.trial.name}; it was copied there"
+            " by hand"
+        )
     for flag, was, now in (
         ("--mlab-edit-model", header.settings.get("edit_model", ""), settings.edit_model),
         ("--mlab-fast-model", header.settings.get("fast_model", ""), settings.fast_model),
@@ -90,12 +98,14 @@ def _absent(trial: TrialId, folder: Path) -> str:
     if not task.is_dir():
         return f"no recording of the task {trial.task} in {folder}, only of {_named(folder)}"
     if not subject.is_dir():
-        return f"no recording of {trial.subject} on {trial.task} in {folder}, only of {_named(task)}"
+        return (
+            f"no recording of {trial.subject} on {trial.task} in {folder}, only of {_named(task)}"
+        )
     repeats = sorted(int(file.stem) for file in subject.glob("*.jsonl") if file.stem.isdecimal())
     said = ", ".join(map(str, repeats)) or "none"
     return (
-        f"no recording of repeat {trial.repeat} of {trial.subject} on {trial.task} in {folder}, only of {said}; "
-        f"give --mlab-repeats={max(repeats, default=1)} or record more"
+        f"no recording of repeat {trial.repeat} of {trial.subject} on {trial.task} in {folder},"
+        f" only of {said}; give --mlab-repeats={max(repeats, default=1)} or record more"
     )
 
 

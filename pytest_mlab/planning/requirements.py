@@ -1,8 +1,8 @@
-"""What a trial needs and this machine may lack: keys, packages, GPUs, data rules accepted, a sandbox.
+"""What a trial needs and this machine may lack: keys, packages, GPUs, data rules accepted, a
+sandbox.
 
-Asked once, on the controller: a probe that differed between workers would make them collect different items. Every
-answer that something is missing names the command that mends it.
-"""
+Asked once, on the controller: a probe that differed between workers would make them collect
+different items. Every answer that something is missing names the command that mends it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ NVIDIA_DEVICE = Path("/dev/nvidiactl")
 def resolve_models(options: MlabOptions, rootdir: Path) -> tuple[ModelSettings, ...]:
     """What stands behind every model that the options name.
 
-    Raises ConfigError for a model that no provider is known to serve, naming the nearest that exist; for settings that
-    cannot be; for a model without a known price when dollars are limited; and for a client's variables that make no
-    sense.
-    """
+    Raises ConfigError for a model that no provider is known to serve, naming the nearest that
+    exist; for settings that cannot be; for a model without a known price when dollars are limited;
+    and for a client's variables that make no sense."""
     from pytest_mlab.models.limits import window_from
     from pytest_mlab.models.prices import require_prices
     from pytest_mlab.models.retry import Retry
@@ -49,8 +48,8 @@ def resolve_models(options: MlabOptions, rootdir: Path) -> tuple[ModelSettings, 
 
 @dataclass(frozen=True)
 class SandboxChoice:
-    """The sandbox's name, ``auto`` resolved; what is ``missing`` for it ('' when it works); and why ``auto`` passed
-    over a better one ('' when it did not)."""
+    """The sandbox's name, ``auto`` resolved; what is ``missing`` for it ('' when it works); and why
+    ``auto`` passed over a better one ('' when it did not)."""
 
     name: str
     missing: str = ""
@@ -63,9 +62,13 @@ def resolve_sandbox(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> S
 
     trusted = all(is_trusted(agent) for agent in agents)
     try:
-        chosen = choose(options.sandbox, trusted_agents=trusted, docker_image=options.docker_image or "")
+        chosen = choose(
+            options.sandbox, trusted_agents=trusted, docker_image=options.docker_image or ""
+        )
     except (RequirementMissing, SandboxError) as error:
-        return SandboxChoice("bubblewrap" if options.sandbox == "auto" else options.sandbox, missing=str(error))
+        return SandboxChoice(
+            "bubblewrap" if options.sandbox == "auto" else options.sandbox, missing=str(error)
+        )
     return SandboxChoice(chosen.sandbox.name, passed_over=chosen.passed_over)
 
 
@@ -80,18 +83,24 @@ def sandbox_missing(settings: RunSettings) -> str:
 
 
 def sweep(plan: Plan) -> str:
-    """End what sandboxes of killed workers may have left; a sentence on what was found or is in the way, or ''."""
+    """End what sandboxes of killed workers may have left; a sentence on what was found or is in the
+    way, or ''."""
     from pytest_mlab.sandboxes import make
 
     try:
-        found = make(plan.settings.sandbox, docker_image=plan.settings.docker_image).sweep(f"mlab-{plan.run_id}-")
+        found = make(plan.settings.sandbox, docker_image=plan.settings.docker_image).sweep(
+            f"mlab-{plan.run_id}-"
+        )
     except (SandboxError, RequirementMissing) as error:
         return str(error)
-    return f"ended {found} left over from the run's {plan.settings.sandbox} sandboxes" if found else ""
+    return (
+        f"ended {found} left over from the run's {plan.settings.sandbox} sandboxes" if found else ""
+    )
 
 
 def is_trusted(agent: PlannedAgent) -> bool:
-    """True for the built-in agents that replay a task's own scripts: they execute nobody else's code."""
+    """True for the built-in agents that replay a task's own scripts: they execute nobody else's
+    code."""
     from pytest_mlab.lib.locate import builtin
 
     file = Path(agent.ref.rpartition(":")[0])
@@ -99,10 +108,15 @@ def is_trusted(agent: PlannedAgent) -> bool:
 
 
 def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[str, str]:
-    """What keeps each trial from running, by its name; ``sandbox`` is what is missing for all of them."""
+    """What keeps each trial from running, by its name; ``sandbox`` is what is missing for all of
+    them."""
     needy = {agent.name for agent in plan.agents if agent.needs_model and not plan.settings.replay}
-    of_task = {task.name: sandbox or missing_for_task(task, plan.settings) for task in tasks.values()}
-    of_agent = {agent.name: missing_for_agent(agent, plan.settings.sandbox) for agent in plan.agents}
+    of_task = {
+        task.name: sandbox or missing_for_task(task, plan.settings) for task in tasks.values()
+    }
+    of_agent = {
+        agent.name: missing_for_agent(agent, plan.settings.sandbox) for agent in plan.agents
+    }
     of_model = cache(lambda name: missing_key(plan.settings.of_model(name)))
     found: dict[str, str] = {}
     for trial in plan.trials:
@@ -114,8 +128,8 @@ def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[st
 
 
 def missing_for_agent(agent: PlannedAgent, sandbox: str) -> str:
-    """The packages that the agent imports, or the program that it runs, where they are absent; '' when all is there.
-    What an image of docker holds is seen only when it runs."""
+    """The packages that the agent imports, or the program that it runs, where they are absent; ''
+    when all is there. What an image of docker holds is seen only when it runs."""
     absent = _absent(f"the agent {agent.name}", agent.requirements, agent.mend)
     return absent or (_program(agent) if sandbox in ("bubblewrap", "local") else "")
 
@@ -157,7 +171,11 @@ def missing_key(model: ModelSettings) -> str:
     if not variable:
         return ""
     first = variable.split(" ")[0]
-    return str(RequirementMissing(f"the model {model.name} needs {variable}", mend=f"export {first}=<your key>"))
+    return str(
+        RequirementMissing(
+            f"the model {model.name} needs {variable}", mend=f"export {first}=<your key>"
+        )
+    )
 
 
 def _models(trial: TrialId, settings: RunSettings, missing: Callable[[str], str]) -> str:
@@ -178,7 +196,8 @@ def _variant(task: Task, variant: str) -> str:
 
 
 def _foreign_imports(task: Task) -> str:
-    """A task in MLAgentBench's format need not list what it imports: its files are read for that."""
+    """A task in MLAgentBench's format need not list what it imports: its files are read for
+    that."""
     from pytest_mlab.suites.foreign.imports import missing_imports
     from pytest_mlab.suites.foreign.reader import origin_of
 
@@ -196,27 +215,39 @@ def _foreign_imports(task: Task) -> str:
 
 
 def _foreign_baseline(task: Task, variant: str) -> str:
-    """A task in MLAgentBench's format brings no baseline: what has to be beaten must be known before a trial."""
+    """A task in MLAgentBench's format brings no baseline: what has to be beaten must be known
+    before a trial."""
     from pytest_mlab.suites.foreign.reader import origin_of
 
     origin = origin_of(task)
-    if origin is None or task.variants[variant].baseline is not None or task.threshold.absolute is not None:
+    if (
+        origin is None
+        or task.variants[variant].baseline is not None
+        or task.threshold.absolute is not None
+    ):
         return ""
     return str(
         RequirementMissing(
-            f"the task {task.name} has no baseline: add baseline = [<scores of the starter code>] or threshold = "
-            f"<score to beat> to {origin / 'mlab.toml'}",
-            mend=shlex.join(["mlab", "measure", task.name, "--suite", str(origin.parent), "--runs", "5"]),
+            f"the task {task.name} has no baseline: add baseline = [<scores of the starter code>]"
+            f" or threshold = <score to beat> to {origin / 'mlab.toml'}",
+            mend=shlex.join(
+                ["mlab", "measure", task.name, "--suite", str(origin.parent), "--runs", "5"]
+            ),
         )
     )
 
 
 def _gpus(task: Task) -> str:
-    if not task.resources.gpus or (NVIDIA_DEVICE.exists() and os.environ.get("CUDA_VISIBLE_DEVICES", "all") != ""):
+    if not task.resources.gpus or (
+        NVIDIA_DEVICE.exists() and os.environ.get("CUDA_VISIBLE_DEVICES", "all") != ""
+    ):
         return ""
     what = f"the task {task.name} needs {task.resources.gpus} GPU, and none is visible here"
     return str(
-        RequirementMissing(what, mend="nvidia-smi (it must list a GPU), or leave the task out with -m 'not mlab_gpu'")
+        RequirementMissing(
+            what,
+            mend="nvidia-smi (it must list a GPU), or leave the task out with -m 'not mlab_gpu'",
+        )
     )
 
 

@@ -1,4 +1,5 @@
-"""Finding the run to resume, and making sure that what is missing in it can still be compared with what is there."""
+"""Finding the run to resume, and making sure that what is missing in it can still be compared with
+what is there."""
 
 from __future__ import annotations
 
@@ -19,16 +20,20 @@ from pytest_mlab.store.runs import find_run
 
 
 def resume_plan(options: MlabOptions, rootdir: Path, asked: Plan | None) -> Planned:
-    """The plan of the run that ``--mlab-resume`` names; ``asked`` is what the other options ask for, None without any.
+    """The plan of the run that ``--mlab-resume`` names; ``asked`` is what the other options ask
+    for, None without any.
 
-    Raises ConfigError when there is no such run, when the other options ask for something else, and when a task or an
-    agent has changed since; StoreError when the run is damaged.
-    """
-    run = _newest(asked, rootdir) if options.resume == NEWEST else _named(str(options.resume), rootdir)
+    Raises ConfigError when there is no such run, when the other options ask for something else, and
+    when a task or an agent has changed since; StoreError when the run is damaged."""
+    run = (
+        _newest(asked, rootdir)
+        if options.resume == NEWEST
+        else _named(str(options.resume), rootdir)
+    )
     if asked is not None and (difference := _difference(run.plan, asked)):
         raise ConfigError(
-            f"run {run.plan.run_id} was started with other settings: {difference}; repeat its options, give none but "
-            f"--mlab-resume={run.plan.run_id}, or start a new run"
+            f"run {run.plan.run_id} was started with other settings: {difference}; repeat its"
+            f" options, give none but --mlab-resume={run.plan.run_id}, or start a new run"
         )
     plan = replace(run.plan, settings=_with_limits(run.plan.settings, options))
     tasks = _unchanged_tasks(run.plan)
@@ -38,12 +43,17 @@ def resume_plan(options: MlabOptions, rootdir: Path, asked: Plan | None) -> Plan
     blocked = requirements.blocked(run.plan, tasks, missing)
     open_ones = {trial.name for trial in run.plan.trials if trial not in done}
     return Planned(
-        plan, tasks, {name: why for name, why in blocked.items() if name in open_ones}, run.path, resumed=True
+        plan,
+        tasks,
+        {name: why for name, why in blocked.items() if name in open_ones},
+        run.path,
+        resumed=True,
     )
 
 
 def _with_limits(settings: RunSettings, options: MlabOptions) -> RunSettings:
-    """A run's settings with the limits of this session: what bounds the whole run changes no trial of it."""
+    """A run's settings with the limits of this session: what bounds the whole run changes no trial
+    of it."""
     if options.run_max_cost is not None:
         from pytest_mlab.models.prices import require_prices
         from pytest_mlab.models.settings import FILE
@@ -79,7 +89,10 @@ def _newest(asked: Plan | None, rootdir: Path) -> RunDir:
             return run
         differences.append(f"{run.plan.run_id} differs: {difference}")
     why = f"; the newest of another kind, {differences[0]}" if differences else ""
-    raise ConfigError(f"--mlab-resume: no run to resume in {rootdir / REPORTS}{why}; leave it out to start a new run")
+    raise ConfigError(
+        f"--mlab-resume: no run to resume in {rootdir / REPORTS}{why}; leave it out to start a"
+        " new run"
+    )
 
 
 def _runs(rootdir: Path) -> Iterator[RunDir]:
@@ -94,7 +107,8 @@ def _runs(rootdir: Path) -> Iterator[RunDir]:
 
 
 def _difference(stored: Plan, asked: Plan) -> str:
-    """The first thing in which a stored run differs from what is asked for; '' when it can be resumed."""
+    """The first thing in which a stored run differs from what is asked for; '' when it can be
+    resumed."""
     before, after = _comparable(stored.settings), _comparable(asked.settings)
     for name in before.__dataclass_fields__:
         was, now = getattr(before, name), getattr(after, name)
@@ -136,12 +150,16 @@ def _unchanged_tasks(plan: Plan) -> dict[str, Task]:
     for planned in plan.tasks:
         folder = Path(planned.folder)
         if not folder.is_dir():
-            raise ConfigError(f"run {plan.run_id} has the task {planned.name} from {folder}, which is gone; restore it")
+            raise ConfigError(
+                f"run {plan.run_id} has the task {planned.name} from {folder}, which is gone;"
+                " restore it"
+            )
         task = load_for_plan(folder, planned.suite, Path(plan.settings.cache_dir))
         if task.digest != planned.digest:
             raise ConfigError(
-                f"the task {planned.name} ({folder}) has changed since run {plan.run_id} began; its trials could not "
-                "be compared with new ones: restore the files, or start a new run"
+                f"the task {planned.name} ({folder}) has changed since run {plan.run_id} began; its"
+                " trials could not be compared with new ones: restore the files, or start a"
+                " new run"
             )
         tasks[task.name] = task
     return tasks
@@ -153,6 +171,7 @@ def _check_agents(plan: Plan, rootdir: Path) -> None:
     for agent in plan.agents:
         if digest_now(agent, rootdir) != agent.digest:
             raise ConfigError(
-                f"the agent {agent.name} ({agent.ref}) has changed since run {plan.run_id} began; its trials could "
-                "not be compared with new ones: restore the file, or start a new run"
+                f"the agent {agent.name} ({agent.ref}) has changed since run {plan.run_id} began;"
+                " its trials could not be compared with new ones: restore the file, or start a"
+                " new run"
             )

@@ -1,8 +1,8 @@
-"""What a worker is told of a run: where the frozen plan is, and what its tasks' items need to look like.
+"""What a worker is told of a run: where the frozen plan is, and what its tasks' items need to look
+like.
 
-Travels as plain builtins in xdist's ``workerinput``; a worker never looks at suites, keys or sandboxes itself, so
-that all workers, late replacements included, collect the same items.
-"""
+Travels as plain builtins in xdist's ``workerinput``; a worker never looks at suites, keys or
+sandboxes itself, so that all workers, late replacements included, collect the same items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from pytest_mlab.core.agent_api import Terminal
 
 @dataclass(frozen=True)
 class TaskBrief:
-    """One task: its markers, and ``backstop``, the seconds after which even its slowest trial must have ended."""
+    """One task: its markers, and ``backstop``, the seconds after which even its slowest trial must
+    have ended."""
 
     modality: str
     slow: bool
@@ -26,8 +27,8 @@ class TaskBrief:
 
 @dataclass(frozen=True)
 class Brief:
-    """``blocked`` says by trial name what is missing and the command that mends it; ``terminal`` is where a person
-    sits, in a run that asks one."""
+    """``blocked`` says by trial name what is missing and the command that mends it; ``terminal`` is
+    where a person sits, in a run that asks one."""
 
     run_dir: Path
     tasks: Mapping[str, TaskBrief]
@@ -38,7 +39,9 @@ class Brief:
         """As plain builtins."""
         return {
             "run_dir": str(self.run_dir),
-            "tasks": {name: (t.modality, t.slow, t.gpus, t.backstop) for name, t in self.tasks.items()},
+            "tasks": {
+                name: (t.modality, t.slow, t.gpus, t.backstop) for name, t in self.tasks.items()
+            },
             "blocked": dict(self.blocked),
             "terminal": None if self.terminal is None else astuple(self.terminal),
         }

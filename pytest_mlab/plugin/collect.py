@@ -1,4 +1,5 @@
-"""From the frozen plan to pytest items: which files are collected, how items are named, marked and selected."""
+"""From the frozen plan to pytest items: which files are collected, how items are named, marked and
+selected."""
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ _MARKERS = (
 
 @dataclass(frozen=True)
 class Run:
-    """A run as the process that collects sees it. ``suite_file`` is a built-in test file that stands in for paths;
-    ``passed_over`` says why a better sandbox was not taken, ``left_out`` why folders of the suite are no tasks."""
+    """A run as the process that collects sees it. ``suite_file`` is a built-in test file that
+    stands in for paths; ``passed_over`` says why a better sandbox was not taken, ``left_out`` why
+    folders of the suite are no tasks."""
 
     plan: Plan
     brief: Brief
@@ -63,9 +65,8 @@ def paths_given(config: pytest.Config) -> bool:
 def point_at_suite(config: pytest.Config, suite: str) -> Path | None:
     """Without paths: collect the suite's test file from the project, else return the built-in one.
 
-    A built-in file is outside the project, where node ids would depend on the installation: :func:`add_suite` then
-    adds it under a stable id, and nothing else is collected.
-    """
+    A built-in file is outside the project, where node ids would depend on the installation:
+    :func:`add_suite` then adds it under a stable id, and nothing else is collected."""
     from pytest_mlab.lib import locate
 
     if paths_given(config):
@@ -92,7 +93,8 @@ def generate(metafunc: pytest.Metafunc, run: Run | None) -> None:
     if run is None or FIXTURE not in metafunc.fixturenames:
         return
     params = [
-        pytest.param(trial, id=trial.name, marks=_marks(metafunc.config, trial, run)) for trial in run.plan.trials
+        pytest.param(trial, id=trial.name, marks=_marks(metafunc.config, trial, run))
+        for trial in run.plan.trials
     ]
     metafunc.parametrize(FIXTURE, params, indirect=True, scope="function")
 
@@ -100,7 +102,9 @@ def generate(metafunc: pytest.Metafunc, run: Run | None) -> None:
 def _marks(config: pytest.Config, trial: TrialId, run: Run) -> list[pytest.MarkDecorator]:
     task = run.brief.tasks[trial.task]
     found = [
-        pytest.mark.mlab(task=trial.task, agent=trial.agent, model=trial.model, repeat=trial.repeat),
+        pytest.mark.mlab(
+            task=trial.task, agent=trial.agent, model=trial.model, repeat=trial.repeat
+        ),
         getattr(pytest.mark, task.modality),
         *timeout_marks(config, task.backstop),
     ]
@@ -124,7 +128,8 @@ def uses_mlab(item: pytest.Item) -> bool:
 
 
 def select(config: pytest.Config, items: list[pytest.Item], run: Run | None) -> None:
-    """Deselect what is not meant: trials when no run is asked for, ordinary tests when one is and no path says so."""
+    """Deselect what is not meant: trials when no run is asked for, ordinary tests when one is and
+    no path says so."""
     if run is None:
         keep: Callable[[pytest.Item], bool] = lambda item: not uses_mlab(item)  # noqa: E731
     elif paths_given(config):
@@ -142,14 +147,22 @@ def empty_selection(config: pytest.Config, plan: Plan) -> str:
     from pytest_mlab.lib.suggest import nearest_first
 
     keyword, mark = config.getoption("keyword", ""), config.getoption("markexpr", "")
-    asked = " ".join(filter(None, (keyword and f"-k {keyword!r}", mark and f"-m {mark!r}"))) or "these paths"
+    asked = (
+        " ".join(filter(None, (keyword and f"-k {keyword!r}", mark and f"-m {mark!r}")))
+        or "these paths"
+    )
     names = [trial.name for trial in plan.trials]
-    words = [word for word in keyword.replace("(", " ").replace(")", " ").split() if word not in ("and", "or", "not")]
+    words = [
+        word
+        for word in keyword.replace("(", " ").replace(")", " ").split()
+        if word not in ("and", "or", "not")
+    ]
     tasks = sorted({trial.task for trial in plan.trials})
     nearest = nearest_first(words[0], tasks) if words else tasks
     return (
-        f"no trial is selected by {asked}; tasks of the plan: {', '.join(nearest)}; trial ids look like {names[0]}; "
-        "name tests that use the mlab_trial fixture, or no path at all for the whole suite"
+        f"no trial is selected by {asked}; tasks of the plan: {', '.join(nearest)}; trial ids look"
+        f" like {names[0]}; name tests that use the mlab_trial fixture, or no path at all for the"
+        " whole suite"
     )
 
 
@@ -158,7 +171,9 @@ def header(run: Run) -> list[str]:
     from pytest_mlab.lib.durations import format_duration
 
     plan, settings = run.plan, run.plan.settings
-    subjects = dict.fromkeys(trial.agent + (f" with {trial.model}" if trial.model else "") for trial in plan.trials)
+    subjects = dict.fromkeys(
+        trial.agent + (f" with {trial.model}" if trial.model else "") for trial in plan.trials
+    )
     tasks = len({trial.task for trial in plan.trials})
     repeats = max((trial.repeat for trial in plan.trials), default=0)
     limits = f"{settings.budget.max_steps} steps, {format_duration(settings.budget.max_seconds)}"
@@ -169,10 +184,20 @@ def header(run: Run) -> list[str]:
     set_ones = "; ".join(f"{agent.name}: {agent.said}" for agent in plan.agents if agent.said)
     others = "; ".join(f"{name} ({reason})" for name, reason in run.left_out.items())
     return [
-        f"mlab: {', '.join(subjects)}; {tasks} tasks x {repeats} repeats = {len(plan.trials)} trials",
-        f"mlab: {limits} a trial; data {settings.data}; sandbox {settings.sandbox}; run {plan.run_id}",
+        (
+            f"mlab: {', '.join(subjects)}; {tasks} tasks x {repeats} repeats = {len(plan.trials)}"
+            " trials"
+        ),
+        (
+            f"mlab: {limits} a trial; data {settings.data}; sandbox {settings.sandbox}; run"
+            f" {plan.run_id}"
+        ),
         *wrapped(f"mlab: settings of {set_ones}" if set_ones else "", 80, rest="  "),
-        *wrapped(f"mlab: {about_recording(settings)}" if settings.record or settings.replay else "", 80, rest="  "),
+        *wrapped(
+            f"mlab: {about_recording(settings)}" if settings.record or settings.replay else "",
+            80,
+            rest="  ",
+        ),
         *wrapped(f"mlab: {bounds}" if bounds else "", 80, rest="  "),
         *wrapped(why, 80, rest="  "),
         *wrapped(f"mlab: no tasks, and left out: {others}" if others else "", 80, rest="  "),
@@ -186,8 +211,11 @@ class IdleItem(pytest.Item):
         """Never called: see the plugin's ``pytest_runtest_protocol``."""
 
 
-def status(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-    """For ``pytest_report_teststatus``: the category of a trial that did not reach its target and is no failure."""
+def status(
+    report: pytest.CollectReport | pytest.TestReport,
+) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+    """For ``pytest_report_teststatus``: the category of a trial that did not reach its target and
+    is no failure."""
     outcome: str = getattr(report, "mlab_outcome", "")
     if not outcome or not hasattr(report, "wasxfail"):
         return None

@@ -1,8 +1,8 @@
 """The controller's side of a run: freeze the plan, keep track, judge, report.
 
-One :class:`Controller` lives in the process that a user started: pytest itself without xdist, xdist's controller with
-it. It never trusts reports for figures: they may be lost with a worker, and results are on disk.
-"""
+One :class:`Controller` lives in the process that a user started: pytest itself without xdist,
+xdist's controller with it. It never trusts reports for figures: they may be lost with a worker, and
+results are on disk."""
 
 from __future__ import annotations
 
@@ -70,8 +70,12 @@ class Controller:
         self.options = options
         self.policy = GatePolicy.resolve(options.gate, options.fail_under)
         with usage_errors():
-            self.planned: Planned = planning.make_plan(options, config.rootpath, probe=not config.option.collectonly)
-            self.terminal = None if config.option.collectonly else find_terminal(config, self.planned.plan)
+            self.planned: Planned = planning.make_plan(
+                options, config.rootpath, probe=not config.option.collectonly
+            )
+            self.terminal = (
+                None if config.option.collectonly else find_terminal(config, self.planned.plan)
+            )
             self.run: RunDir | None = None
             if not config.option.collectonly:
                 self.run = planning.freeze(self.planned, options, config.rootpath)
@@ -118,7 +122,9 @@ class Controller:
         """Without xdist: the items that are left are the selection."""
         if is_distributed(self.config) or sys.exc_info()[0] is not None:
             return  # the latter: collecting failed, of which pytest tells (a path that does not exist)
-        self.items = {item.nodeid: trial for item in session.items if (trial := trial_of(item)) is not None}
+        self.items = {
+            item.nodeid: trial for item in session.items if (trial := trial_of(item)) is not None
+        }
         self._freeze_selection(others=bool(session.items))
 
     def selection_known(self, *, others: bool) -> None:
@@ -128,7 +134,8 @@ class Controller:
             self._freeze_selection(others=others)
 
     def _freeze_selection(self, *, others: bool) -> None:
-        """Narrow the plan to what is selected; nothing at all is a usage error unless tests of another kind are."""
+        """Narrow the plan to what is selected; nothing at all is a usage error unless tests of
+        another kind are."""
         if not self.items and not others and not self.session.testsfailed:
             raise pytest.UsageError(collect.empty_selection(self.config, self.planned.plan))
         self._selected = True
@@ -142,15 +149,20 @@ class Controller:
         self._start_heartbeat(self.run)
 
     def _say_downloads(self, run: RunDir) -> None:
-        """What a trial is about to fetch is said, with size and licence, before the first one begins."""
+        """What a trial is about to fetch is said, with size and licence, before the first one
+        begins."""
         from pytest_mlab.data.prepare import downloads
 
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None:
             return
         settings = run.plan.settings
-        for name in dict.fromkeys(t.task for t in run.plan.trials if t.name not in self.planned.blocked):
-            found = "; ".join(downloads(self.planned.tasks[name], settings.data, Path(settings.cache_dir)))
+        for name in dict.fromkeys(
+            t.task for t in run.plan.trials if t.name not in self.planned.blocked
+        ):
+            found = "; ".join(
+                downloads(self.planned.tasks[name], settings.data, Path(settings.cache_dir))
+            )
             text = f"mlab: {name} downloads, unless a cache has it: {found}" if found else ""
             for line in wrapped(text, 80, rest="  "):
                 reporter.ensure_newline()
@@ -167,13 +179,17 @@ class Controller:
         self._heartbeat.start()
 
     def enrich_crash(self, nodeid: str, report: pytest.TestReport) -> None:
-        """A worker died: say in the report what the trial's trace knows, and that it can be resumed."""
+        """A worker died: say in the report what the trial's trace knows, and that it can be
+        resumed."""
         trial = self.items.get(nodeid)
         if trial is None or self.run is None:
             return
         result = self.run.trial(trial).result()
         if result is not None:
-            text = f"the worker died after the trial had ended: {result.outcome.value}: {result.reason}"
+            text = (
+                f"the worker died after the trial had ended: {result.outcome.value}:"
+                f" {result.reason}"
+            )
         else:
             self.crashes[trial] = reason = self._why_crashed(self.run, trial)
             result = TrialResult(trial, Outcome.NOT_RUN, reason)
@@ -193,7 +209,13 @@ class Controller:
             self.skips[trial] = _why_skipped(report)
         if trial in self.crashes and report.when == "call" and report.failed:
             end = pytest.TestReport(
-                report.nodeid, report.location, {}, "passed", None, "teardown", user_properties=report.user_properties
+                report.nodeid,
+                report.location,
+                {},
+                "passed",
+                None,
+                "teardown",
+                user_properties=report.user_properties,
             )
             end.node = report.node  # type: ignore[attr-defined]
             self.config.hook.pytest_runtest_logreport(report=end)
@@ -221,20 +243,29 @@ class Controller:
         result = yield
         if self.run is not None and self.items:
             self.figures = RunFigures.of(self.run, self.policy, self.results(self.run))
-            reports = verdict_reports(self.figures, with_properties=self.options.junit_properties == "all")
+            reports = verdict_reports(
+                self.figures, with_properties=self.options.junit_properties == "all"
+            )
             more: list[pytest.TestReport] = []
             if self.figures.stopped:
                 more = stopped(self.figures.stopped, self.resume_command())
             elif self._nothing_ran(self.run):
-                more = nothing_ran(len(self.trials), next(iter(self._not_run(self.run).values()), "nobody says why"))
+                more = nothing_ran(
+                    len(self.trials),
+                    next(iter(self._not_run(self.run).values()), "nobody says why"),
+                )
             self.session.testscollected += bool(more)
             self._log(reports + more)
         return result
 
     def count(self, items: int) -> None:
         """Percentages are of the session's items and the verdicts to come."""
-        verdicts = {(trial.task, trial.subject) for trial in self.trials} | {("", t.subject) for t in self.trials}
-        self.session.testscollected = items + (len(verdicts) if self.run is not None and self.items else 0)
+        verdicts = {(trial.task, trial.subject) for trial in self.trials} | {
+            ("", t.subject) for t in self.trials
+        }
+        self.session.testscollected = items + (
+            len(verdicts) if self.run is not None and self.items else 0
+        )
 
     def _log(self, reports: list[pytest.TestReport]) -> None:
         """Let all of pytest's reporters see tests that nobody ran."""
@@ -258,17 +289,21 @@ class Controller:
 
     def _not_run(self, run: RunDir) -> dict[TrialId, str]:
         """Why trials did not run: known before the session, or found when their turn came."""
-        blocked = {trial: why for trial in run.plan.trials if (why := self.planned.blocked.get(trial.name))}
+        blocked = {
+            trial: why for trial in run.plan.trials if (why := self.planned.blocked.get(trial.name))
+        }
         return self.skips | blocked
 
     def _nothing_ran(self, run: RunDir) -> bool:
-        """True when CI (or ``--mlab-strict``) would be green only because every trial was skipped."""
+        """True when CI (or ``--mlab-strict``) would be green only because every trial was
+        skipped."""
         must = self.options.strict or bool(os.environ.get("CI"))
         return must and not any(run.trial(trial).result() for trial in run.plan.trials)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> Generator[None, object, object]:
-        """Write the reports: JUnit's values before its file is written, the rest when workers are gone."""
+        """Write the reports: JUnit's values before its file is written, the rest when workers are
+        gone."""
         if self._heartbeat is not None:
             self._heartbeat.stop()
         if self.figures is not None and self.options.junit_properties != "none":
@@ -282,7 +317,9 @@ class Controller:
 
     def _finish(self, run: RunDir) -> None:
         if self._fresh and not self.items:
-            shutil.rmtree(run.path, ignore_errors=True)  # nothing was selected: there is no run to keep
+            shutil.rmtree(
+                run.path, ignore_errors=True
+            )  # nothing was selected: there is no run to keep
             self.run = None
             return
         self.figures = RunFigures.of(run, self.policy, self.results(run))
@@ -305,12 +342,17 @@ class Controller:
             signal.signal(signal.SIGTERM, self._terminate)
 
     def _forget_verdicts(self) -> None:
-        """Verdicts are no tests: left in the cache, they would make the next ``--lf`` find nothing and run all."""
+        """Verdicts are no tests: left in the cache, they would make the next ``--lf`` find nothing
+        and run all."""
         cache = getattr(self.config, "cache", None)
         if cache is None:
             return
         failed: dict[str, Any] = cache.get("cache/lastfailed", {})
-        kept = {nodeid: value for nodeid, value in failed.items() if not nodeid.startswith(f"{VERDICTS}::")}
+        kept = {
+            nodeid: value
+            for nodeid, value in failed.items()
+            if not nodeid.startswith(f"{VERDICTS}::")
+        }
         if kept != failed:
             cache.set("cache/lastfailed", kept)
 

@@ -22,7 +22,9 @@ class Distribution:
         """Tell a worker, replacements included, where the frozen plan is."""
         node.workerinput["mlab"] = self.controller.brief.to_wire()
 
-    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: object) -> OneItemScheduler | None:
+    def pytest_xdist_make_scheduler(
+        self, config: pytest.Config, log: object
+    ) -> OneItemScheduler | None:
         """One trial at a time."""
         from xdist.workermanage import parse_tx_spec_config
 
@@ -32,6 +34,8 @@ class Distribution:
         """A worker has collected: its selection is in the run directory by now."""
         self.controller.selection_known(others=any(nodeid != IDLE for nodeid in ids))
 
-    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: object) -> None:
+    def pytest_handlecrashitem(
+        self, crashitem: str, report: pytest.TestReport, sched: object
+    ) -> None:
         """A worker died in a trial: say what the journal knows."""
         self.controller.enrich_crash(crashitem, report)

@@ -1,8 +1,7 @@
 """A line every so often on what runs: trials of hours would otherwise look like a hung session.
 
-The controller's thread reads the run directory only, the ends of the traces, so that it works the same with and
-without xdist and can never hold a trial up.
-"""
+The controller's thread reads the run directory only, the ends of the traces, so that it works the
+same with and without xdist and can never hold a trial up."""
 
 from __future__ import annotations
 
@@ -87,7 +86,9 @@ class Progress:
             return f"ending as {event.outcome.value}"
         if isinstance(event, ProgramEnded):
             return f"program ended {ago} ago"
-        did = f"noted {event.kind}" if isinstance(event, Note) else f"went back to step {event.step}"
+        did = (
+            f"noted {event.kind}" if isinstance(event, Note) else f"went back to step {event.step}"
+        )
         return f"at work, {did} {ago} ago"
 
 
@@ -96,9 +97,12 @@ def _cut(line: str) -> str:
 
 
 class Heartbeat:
-    """Writes the lines of ``progress`` through ``write`` every ``interval`` seconds from a thread of its own."""
+    """Writes the lines of ``progress`` through ``write`` every ``interval`` seconds from a thread
+    of its own."""
 
-    def __init__(self, progress: Progress, interval: float, write: Callable[[list[str]], None]) -> None:
+    def __init__(
+        self, progress: Progress, interval: float, write: Callable[[list[str]], None]
+    ) -> None:
         self._progress = progress
         self._interval = interval
         self._write = write
@@ -122,7 +126,8 @@ class Heartbeat:
 
 
 def terminal_writer(reporter: Any, *, shared: bool) -> Callable[[list[str]], None]:
-    """A function that writes lines to the terminal; ``shared``: tests run in this process and capture its output."""
+    """A function that writes lines to the terminal; ``shared``: tests run in this process and
+    capture its output."""
     stream: IO[str] | None = None
     if shared:
         try:

@@ -1,8 +1,7 @@
 """The pytest plugin: every hook, each a few lines that hand over to the module that knows.
 
-Imported in every session of every project that has pytest-mlab installed, so nothing heavy is imported here, and
-nothing happens until a model, an agent or a run to resume is named.
-"""
+Imported in every session of every project that has pytest-mlab installed, so nothing heavy is
+imported here, and nothing happens until a model, an agent or a run to resume is named."""
 
 from __future__ import annotations
 
@@ -76,7 +75,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Keep what is meant; under xdist, end the list with the idle item."""
     run = config.stash.get(RUN, None)
     collect.select(config, items, run)

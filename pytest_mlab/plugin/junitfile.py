@@ -1,8 +1,8 @@
-"""pytest's own JUnit file of a session with trials: that there is one, where it goes, and what it says of the suite.
+"""pytest's own JUnit file of a session with trials: that there is one, where it goes, and what it
+says of the suite.
 
-Under xdist ``record_testsuite_property`` is lost (pytest #7767), so values go to pytest's writer itself, on the
-controller, before it writes.
-"""
+Under xdist ``record_testsuite_property`` is lost (pytest #7767), so values go to pytest's writer
+itself, on the controller, before it writes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ NAME = "junit.xml"
 
 
 def want_junit(config: pytest.Config) -> None:
-    """Have pytest write JUnit even when it was not asked to; :meth:`JUnitFile.place` says where, once it is known."""
-    if not is_worker(config) and not config.option.collectonly and getattr(config.option, "xmlpath", "") is None:
+    """Have pytest write JUnit even when it was not asked to; :meth:`JUnitFile.place` says where,
+    once it is known."""
+    if (
+        not is_worker(config)
+        and not config.option.collectonly
+        and getattr(config.option, "xmlpath", "") is None
+    ):
         config.option.xmlpath = os.devnull
 
 
@@ -35,7 +40,14 @@ class JUnitFile:
     @property
     def _writer(self) -> Any:
         """pytest's JUnit writer, None when there is none."""
-        return next((p for p in self._config.pluginmanager.get_plugins() if hasattr(p, "add_global_property")), None)
+        return next(
+            (
+                p
+                for p in self._config.pluginmanager.get_plugins()
+                if hasattr(p, "add_global_property")
+            ),
+            None,
+        )
 
     def place(self, folder: Path) -> None:
         """A file that nobody asked for elsewhere goes into ``folder``, the run directory."""
@@ -53,6 +65,8 @@ class JUnitFile:
     def copy(self, folder: Path) -> None:
         """A file that was asked for elsewhere is copied into ``folder``, the run directory."""
         writer = self._writer
-        file = Path(getattr(writer, "logfile", "")) if writer is not None and not self._own else None
+        file = (
+            Path(getattr(writer, "logfile", "")) if writer is not None and not self._own else None
+        )
         if file is not None and file.is_file():
             shutil.copyfile(file, folder / NAME)

@@ -1,11 +1,11 @@
-"""Trials under pytest-xdist: one at a time on each worker, never run twice, never lost with a worker.
+"""Trials under pytest-xdist: one at a time on each worker, never run twice, never lost with a
+worker.
 
-xdist starts an item only once it knows the next one, so its own schedulers pin two items to every worker and let
-one wait behind another for hours. Here each worker has an :class:`IdleItem` at the end of its list, and the
-scheduler always sends a trial together with it: the worker runs the trial, waits on the idle item, and is fed again
-when it asks. Only the controller registers :class:`Distribution`; only public hooks and the ``Scheduling`` protocol
-of xdist are used.
-"""
+xdist starts an item only once it knows the next one, so its own schedulers pin two items to every
+worker and let one wait behind another for hours. Here each worker has an :class:`IdleItem` at the
+end of its list, and the scheduler always sends a trial together with it: the worker runs the trial,
+waits on the idle item, and is fed again when it asks. Only the controller registers
+:class:`Distribution`; only public hooks and the ``Scheduling`` protocol of xdist are used."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def refuse_modes(config: pytest.Config) -> None:
     mode = config.getoption("dist", "no")
     if mode in _REFUSED and is_distributed(config):
         raise pytest.UsageError(
-            f"--dist={mode} cannot run mlab trials: {_REFUSED[mode]}; leave --dist out, -n alone hands out one trial "
-            "at a time"
+            f"--dist={mode} cannot run mlab trials: {_REFUSED[mode]}; leave --dist out, -n alone"
+            " hands out one trial at a time"
         )
     if config.getoption("reruns", None):
         raise pytest.UsageError(
-            f"--reruns={config.getoption('reruns')} would run trials again until they pass and count them twice; "
-            "leave it out and ask for more trials with --mlab-repeats"
+            f"--reruns={config.getoption('reruns')} would run trials again until they pass and"
+            " count them twice; leave it out and ask for more trials with --mlab-repeats"
         )
 
 
@@ -47,13 +47,14 @@ def append_idle(session: pytest.Session, items: list[pytest.Item]) -> None:
 
 
 class OneItemScheduler:
-    """xdist's ``Scheduling`` protocol: a worker holds the trial that it runs and the idle item, nothing else.
+    """xdist's ``Scheduling`` protocol: a worker holds the trial that it runs and the idle item,
+    nothing else.
 
-    ``ids`` are the node ids that all workers agreed on, the idle item last; ``queue`` holds the indices that still
-    wait, in plan order; ``running`` maps each worker to the index that it runs. A worker whose list differs (its
-    suite was edited in the middle of a run) is shut down: the same indices would be other trials there. ``counted``
-    hears the number of items, the idle one left out, whenever xdist has just counted it in.
-    """
+    ``ids`` are the node ids that all workers agreed on, the idle item last; ``queue`` holds the
+    indices that still wait, in plan order; ``running`` maps each worker to the index that it runs.
+    A worker whose list differs (its suite was edited in the middle of a run) is shut down: the same
+    indices would be other trials there. ``counted`` hears the number of items, the idle one left
+    out, whenever xdist has just counted it in."""
 
     def __init__(self, workers: int, counted: Callable[[int], None] = lambda items: None) -> None:
         self.workers = workers
@@ -102,8 +103,8 @@ class OneItemScheduler:
                 if other != first:
                     difference = sorted(set(first) ^ set(other)) or ["their order"]
                     raise pytest.UsageError(
-                        f"the workers collected different tests; first difference: {difference[0]}; "
-                        "test ids must not depend on time, chance or the environment"
+                        f"the workers collected different tests; first difference: {difference[0]};"
+                        " test ids must not depend on time, chance or the environment"
                     )
             self.ids = first
             self.queue = [index for index, nodeid in enumerate(first) if nodeid != IDLE]
@@ -112,7 +113,8 @@ class OneItemScheduler:
             self._feed(node)
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
-        """A worker is done with an item: with its trial it is fed again, the idle item is of no interest."""
+        """A worker is done with an item: with its trial it is fed again, the idle item is of no
+        interest."""
         if item_index == self.running.get(node):
             self.running[node] = None
             self._feed(node)

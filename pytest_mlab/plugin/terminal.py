@@ -1,4 +1,5 @@
-"""Where a run needs a person: finding the terminal that they sit at, on the process that they started."""
+"""Where a run needs a person: finding the terminal that they sit at, on the process that they
+started."""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ def find_terminal(config: pytest.Config, plan: Plan) -> Terminal | None:
     workers = _workers(config)
     if workers > 1:
         raise pytest.UsageError(
-            f"{what} asks you at the terminal, one thing at a time, and there are {workers} workers; use -n 0, or "
-            "leave -n out"
+            f"{what} asks you at the terminal, one thing at a time, and there are {workers}"
+            " workers; use -n 0, or leave -n out"
         )
     device = _device(config)
     if not device:
         raise pytest.UsageError(
-            f"{what} asks you at the terminal, and standard input is none (a pipe, a file or a CI job); start pytest "
-            "by hand in a terminal"
+            f"{what} asks you at the terminal, and standard input is none (a pipe, a file or a CI"
+            " job); start pytest by hand in a terminal"
         )
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     return Terminal(device, editor, os.environ.get("TERM", ""))
@@ -52,7 +53,8 @@ def _workers(config: pytest.Config) -> int:
 
 
 def _device(config: pytest.Config) -> str:
-    """The name of the terminal that is standard input; pytest's capture has put /dev/null in its place."""
+    """The name of the terminal that is standard input; pytest's capture has put /dev/null in its
+    place."""
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.suspend(in_=True)

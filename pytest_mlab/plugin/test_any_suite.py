@@ -1,4 +1,5 @@
-"""The test of a suite that brings no ``test_<suite>.py`` of its own; collected by the plugin only."""
+"""The test of a suite that brings no ``test_<suite>.py`` of its own; collected by the plugin
+only."""
 
 from __future__ import annotations
 

@@ -36,7 +36,10 @@ class Files(Mapping[str, bytes]):
         if not self._snapshot:
             return {}
         tree = manifest.load(self._run.store, self._snapshot)
-        found = {manifest.decode(path): (entry, manifest.digest_of(entry)) for path, entry in tree.items()}
+        found = {
+            manifest.decode(path): (entry, manifest.digest_of(entry))
+            for path, entry in tree.items()
+        }
         return {
             path: digest
             for path, (entry, digest) in found.items()
@@ -55,7 +58,8 @@ class Files(Mapping[str, bytes]):
 
 @dataclass(frozen=True, repr=False)
 class Trial:
-    """A trial that has ended, for a test to judge. ``result`` holds all facts, the properties the usual ones."""
+    """A trial that has ended, for a test to judge. ``result`` holds all facts, the properties the
+    usual ones."""
 
     result: TrialResult
     run: RunDir
@@ -134,18 +138,31 @@ class Trial:
         return Files(self.run, self.result.snapshot)
 
     def explain(self) -> str:
-        """The outcome in a few short lines: reason, scores, what was used, where the trace is, how to see it."""
+        """The outcome in a few short lines: reason, scores, what was used, where the trace is, how
+        to see it."""
         from pytest_mlab.lib.durations import format_duration
 
         budget = self.run.plan.settings.budget
-        spent = f"{self.steps} of {budget.max_steps} steps, {format_duration(max(self.seconds, 0.1))}"
-        spent += "" if math.isinf(budget.max_seconds) else f" of {format_duration(budget.max_seconds)}"
+        spent = (
+            f"{self.steps} of {budget.max_steps} steps, {format_duration(max(self.seconds, 0.1))}"
+        )
+        spent += (
+            "" if math.isinf(budget.max_seconds) else f" of {format_duration(budget.max_seconds)}"
+        )
         if self.tokens:
-            spent += f", {self.tokens} tokens, " + ("price unknown" if self.cost is None else f"${self.cost:.2f}")
-        scores = [("score", self.score), ("baseline", self.baseline), ("needed: better than", self.needed)]
+            spent += f", {self.tokens} tokens, " + (
+                "price unknown" if self.cost is None else f"${self.cost:.2f}"
+            )
+        scores = [
+            ("score", self.score),
+            ("baseline", self.baseline),
+            ("needed: better than", self.needed),
+        ]
         folder = nearby(self.run.path)
         lines = [f"{self.outcome.value}: {self.reason or 'no reason was recorded'}"]
-        lines += ["  " + ", ".join(f"{name} {value:.6g}" for name, value in scores if value is not None)]
+        lines += [
+            "  " + ", ".join(f"{name} {value:.6g}" for name, value in scores if value is not None)
+        ]
         lines += [f"  note: {note}" for note in self.result.notes]
         lines += [f"  used {spent}", f"  trace {nearby(self.path)}/trace.jsonl"]
         lines += [f"  see   mlab show {folder} {self.id.name}"]

@@ -1,4 +1,5 @@
-"""Verdicts as pytest reports: one test a task and subject, one a subject's suite, that nobody has to run."""
+"""Verdicts as pytest reports: one test a task and subject, one a subject's suite, that nobody has
+to run."""
 
 from __future__ import annotations
 
@@ -31,14 +32,17 @@ def nothing_ran(trials: int, example: str) -> list[pytest.TestReport]:
 
 
 def stopped(reasons: Mapping[str, int], resume: str) -> list[pytest.TestReport]:
-    """One failure for a run that started no further trials; ``resume`` is the command that runs the rest."""
+    """One failure for a run that started no further trials; ``resume`` is the command that runs the
+    rest."""
     lines: list[str] = []
     for reason, trials in reasons.items():
         lines += wrapped(f"{plural(trials, 'trial')} {reason}", WIDTH, rest="    ")
     return _reports("stopped", "\n".join([*lines, f"the rest: {resume}"]), [])
 
 
-def _reports(name: str, failure: str, properties: Sequence[tuple[str, Builtin]]) -> list[pytest.TestReport]:
+def _reports(
+    name: str, failure: str, properties: Sequence[tuple[str, Builtin]]
+) -> list[pytest.TestReport]:
     """Two phases, because JUnit takes properties from the teardown."""
     return [
         pytest.TestReport(

@@ -1,8 +1,8 @@
 """The process that runs trials: a worker of xdist, or pytest itself without one.
 
-Runs each trial once, and turns what a test says about it into a report: a short text in place of a traceback, and
-under ``--mlab-gate=aggregate`` or ``none`` a category of its own in place of a failure.
-"""
+Runs each trial once, and turns what a test says about it into a report: a short text in place of a
+traceback, and under ``--mlab-gate=aggregate`` or ``none`` a category of its own in place of a
+failure."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Worker:
     # --- called by the fixture ---------------------------------------------------------------------------------
 
     def trial(self, trial: TrialId) -> Trial:
-        """Run ``trial``, or take its result from disk when it has one. Skips the test when something is missing, and
-        when the run starts no further trial."""
+        """Run ``trial``, or take its result from disk when it has one. Skips the test when
+        something is missing, and when the run starts no further trial."""
         stored = self.directory.trial(trial).result()
         if stored is not None:
             return Trial(stored, self.directory)
@@ -101,9 +101,14 @@ class Worker:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Tell the controller which trials are left after ``-k`` and ``-m``, before xdist reports the ids."""
+        """Tell the controller which trials are left after ``-k`` and ``-m``, before xdist reports
+        the ids."""
         if is_worker(session.config):
-            names = {item.nodeid: trial.name for item in session.items if (trial := trial_of(item)) is not None}
+            names = {
+                item.nodeid: trial.name
+                for item in session.items
+                if (trial := trial_of(item)) is not None
+            }
             write_text(self._run.brief.run_dir / SELECTION, json.dumps(names))
 
     @pytest.hookimpl(wrapper=True)
@@ -113,12 +118,21 @@ class Worker:
         """Word the report of a test that judged a trial."""
         report = yield
         trial = item.stash.get(TRIAL, None)
-        if trial is not None and call.excinfo is not None and report.when == "call" and report.failed:
+        if (
+            trial is not None
+            and call.excinfo is not None
+            and report.when == "call"
+            and report.failed
+        ):
             self._word(item, trial, call.excinfo, report)
         return report
 
     def _word(
-        self, item: pytest.Item, trial: Trial, error: pytest.ExceptionInfo[BaseException], report: pytest.TestReport
+        self,
+        item: pytest.Item,
+        trial: Trial,
+        error: pytest.ExceptionInfo[BaseException],
+        report: pytest.TestReport,
     ) -> None:
         if not isinstance(error.value, AssertionError):
             return
@@ -144,8 +158,8 @@ def _is_soft(gate: str, trial: Trial) -> bool:
 
 
 def _short(item: pytest.Item, text: str) -> str:
-    """``text`` as a failure without a traceback: broken into lines for people, as it is where pytest and JUnit put
-    one message."""
+    """``text`` as a failure without a traceback: broken into lines for people, as it is where
+    pytest and JUnit put one message."""
     lines = [line for long in text.split("\n") for line in wrapped(long, WIDTH, rest="    ")]
     try:
         pytest.fail("\n".join(lines), pytrace=False)

@@ -1,4 +1,5 @@
-"""What must be beaten and what is known to beat it: the measured baselines and references of tasks, as tables."""
+"""What must be beaten and what is known to beat it: the measured baselines and references of tasks,
+as tables."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ WIDTH = 80
 
 @dataclass(frozen=True)
 class Row:
-    """One task on one data variant. ``needed`` is None, and ``problem`` says why, when nothing can be judged."""
+    """One task on one data variant. ``needed`` is None, and ``problem`` says why, when nothing can
+    be judged."""
 
     task: Task
     variant: str
@@ -40,7 +42,11 @@ class Row:
 
 def rows(tasks: Sequence[Task]) -> list[Row]:
     """One row a task and data variant, sorted; variants as the tasks name them."""
-    return [_row(task, variant) for task in sorted(tasks, key=lambda t: t.name) for variant in sorted(task.variants)]
+    return [
+        _row(task, variant)
+        for task in sorted(tasks, key=lambda t: t.name)
+        for variant in sorted(task.variants)
+    ]
 
 
 def baselines_table(found: Sequence[Row]) -> list[str]:
@@ -54,14 +60,22 @@ def baselines_table(found: Sequence[Row]) -> list[str]:
 
 
 _LEGEND = (
-    "baseline: mean +- standard deviation (runs) of the starter code; needed: to be passed strictly; "
-    "known: mean of the reference solution; > higher is better, < lower is better"
+    "baseline: mean +- standard deviation (runs) of the starter code; needed: to be passed"
+    " strictly; known: mean of the reference solution; > higher is better, < lower is better"
 )
 
 
 def baselines_markdown(found: Sequence[Row], suite: str) -> str:
     """The rows as a page of the documentation."""
-    head = ["task", "data", "metric", "what was run", "baseline (mean ± sd, n)", "needed", "reference (mean ± sd, n)"]
+    head = [
+        "task",
+        "data",
+        "metric",
+        "what was run",
+        "baseline (mean ± sd, n)",
+        "needed",
+        "reference (mean ± sd, n)",
+    ]
     head += ["reference's improvement"]
     cells = [
         [
@@ -79,14 +93,19 @@ def baselines_markdown(found: Sequence[Row], suite: str) -> str:
     lines = [
         f"# Tasks of the suite {suite}",
         "",
-        "Written by `mlab tasks --markdown` from the scores that `mlab measure` recorded in each task.toml.",
+        (
+            "Written by `mlab tasks --markdown` from the scores that `mlab measure` recorded in"
+            " each task.toml."
+        ),
         "A trial succeeds when its score is strictly better than the one needed.",
         "",
         *grid(head, cells, 4),
     ]
     for problem in _problems(found):
         lines += ["", problem[:1].upper() + problem[1:] + "."]
-    machines = sorted({b.machine for r in found for b in (r.baseline, r.reference) if b is not None and b.machine})
+    machines = sorted(
+        {b.machine for r in found for b in (r.baseline, r.reference) if b is not None and b.machine}
+    )
     if machines:
         lines += ["", "Measured on:", "", *(f"- {machine}" for machine in machines)]
     return "\n".join(lines) + "\n"
@@ -136,7 +155,10 @@ def _spread(found: Baseline | None, sign: str) -> str:
 
 
 def _problems(found: Sequence[Row]) -> list[str]:
-    """What keeps a task from being judged; a variant on which nothing was measured yet needs no more than one line."""
+    """What keeps a task from being judged; a variant on which nothing was measured yet needs no
+    more than one line."""
     problems = [row.problem for row in found if row.problem and not row.empty]
     unmeasured = [f"{row.task.name} on {row.variant}" for row in found if row.problem and row.empty]
-    return problems + ([f"not measured yet (mlab measure --write): {', '.join(unmeasured)}"] if unmeasured else [])
+    return problems + (
+        [f"not measured yet (mlab measure --write): {', '.join(unmeasured)}"] if unmeasured else []
+    )

@@ -24,12 +24,13 @@ class RunFigures:
     spending: Spending = Spending()
 
     @classmethod
-    def of(cls, run: RunDir, policy: GatePolicy, results: Mapping[TrialId, TrialResult] | None = None) -> RunFigures:
+    def of(
+        cls, run: RunDir, policy: GatePolicy, results: Mapping[TrialId, TrialResult] | None = None
+    ) -> RunFigures:
         """The figures of ``run``.
 
-        ``results`` are those on disk unless the caller knows more (why a trial was skipped, that a worker died).
-        Raises StoreError when a result cannot be read.
-        """
+        ``results`` are those on disk unless the caller knows more (why a trial was skipped, that a
+        worker died). Raises StoreError when a result cannot be read."""
         settings = run.plan.settings
         conditions = Conditions(settings.data, settings.sandbox, settings.budget)
         known = stored_results(run) if results is None else results
@@ -44,7 +45,9 @@ class RunFigures:
     @property
     def stopped(self) -> Mapping[str, int]:
         """Why the run started no further trials, and how many each reason kept from it."""
-        return Counter(result.reason for result in self.missing if result.reason.startswith(NOT_STARTED))
+        return Counter(
+            result.reason for result in self.missing if result.reason.startswith(NOT_STARTED)
+        )
 
     @property
     def trials(self) -> tuple[TrialResult, ...]:
@@ -53,8 +56,8 @@ class RunFigures:
 
 
 def stored_results(run: RunDir) -> dict[TrialId, TrialResult]:
-    """The results on disk; a trial that began and did not end is ``not_run`` and its reason says how far it came, one
-    that was not started since the run stops, why it does."""
+    """The results on disk; a trial that began and did not end is ``not_run`` and its reason says
+    how far it came, one that was not started since the run stops, why it does."""
     found = run.results()
     stops = Stops.of(run)
     for trial in run.plan.trials:
@@ -67,5 +70,7 @@ def stored_results(run: RunDir) -> dict[TrialId, TrialResult]:
             continue
         ledger = getattr(event, "ledger", None)
         where = "before its first step" if ledger is None else f"after {ledger.steps} steps"
-        found[trial] = TrialResult(trial, Outcome.NOT_RUN, f"it was started and did not end: the trace stops {where}")
+        found[trial] = TrialResult(
+            trial, Outcome.NOT_RUN, f"it was started and did not end: the trace stops {where}"
+        )
     return found

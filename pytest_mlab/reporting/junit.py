@@ -1,4 +1,5 @@
-"""What JUnit says beside the trials: properties of verdicts and of the whole suite. Names and values only."""
+"""What JUnit says beside the trials: properties of verdicts and of the whole suite. Names and
+values only."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def verdict_properties(figures: RunFigures, verdict: Verdict) -> list[tuple[str,
 
 
 def suite_properties(figures: RunFigures) -> list[tuple[str, str]]:
-    """The properties of the whole testsuite, as texts: conditions, and one set of figures a subject."""
+    """The properties of the whole testsuite, as texts: conditions, and one set of figures a
+    subject."""
     plan = figures.run.plan
     settings = plan.settings
     found: list[tuple[str, object]] = [
@@ -52,7 +54,11 @@ def suite_properties(figures: RunFigures) -> list[tuple[str, str]]:
             "success_rate_low": None if subject.interval is None else subject.interval.low,
             "success_rate_high": None if subject.interval is None else subject.interval.high,
         } | {name.removeprefix("mlab."): value for name, value in _subject_values(subject).items()}
-        found += [(f"mlab.{_key(figures, subject)}.{name}", v) for name, v in values.items() if v is not None]
+        found += [
+            (f"mlab.{_key(figures, subject)}.{name}", v)
+            for name, v in values.items()
+            if v is not None
+        ]
     return [(name, str(value)) for name, value in found if value is not None]
 
 
@@ -64,7 +70,9 @@ def _key(figures: RunFigures, subject: SubjectSummary) -> str:
     return f"{subject.subject}.{subject.conditions.data}.{subject.conditions.sandbox}"
 
 
-def _found(figures: RunFigures, verdict: Verdict) -> tuple[SubjectSummary | None, TaskSummary | None]:
+def _found(
+    figures: RunFigures, verdict: Verdict
+) -> tuple[SubjectSummary | None, TaskSummary | None]:
     for subject in figures.subjects:
         if (subject.agent, subject.model) == (verdict.agent, verdict.model):
             if not verdict.task:

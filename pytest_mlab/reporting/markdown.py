@@ -36,7 +36,8 @@ def markdown(figures: RunFigures) -> str:
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
-    """A Markdown table: the first ``texts`` columns to the left, the others, which are numbers, to the right."""
+    """A Markdown table: the first ``texts`` columns to the left, the others, which are numbers, to
+    the right."""
     lines = [head, ["---"] * texts + ["--:"] * (len(head) - texts), *rows]
     return [f"| {' | '.join(map(_cell, line))} |" for line in lines]
 
@@ -50,7 +51,11 @@ def _cell(value: str) -> str:
 
 
 def _gate(gate: GateResult) -> list[str]:
-    floor = "" if gate.policy.fail_under is None else f", at least {gate.policy.fail_under:.4g} mean success rate"
+    floor = (
+        ""
+        if gate.policy.fail_under is None
+        else f", at least {gate.policy.fail_under:.4g} mean success rate"
+    )
     said = gate.word
     lines = [f"Gate `{gate.policy.mode}`{floor}: **{said}**."]
     bad = [] if gate.passed else [v for v in gate.verdicts if not v.passed or v.incomplete]
@@ -66,11 +71,17 @@ def _subject(subject: SubjectSummary) -> list[str]:
     lines += ["", f"Ended as: {text.endings(subject)}. {_sentence(text.spent(subject.efficiency))}"]
     lines += [
         "",
-        "Success counts every planned trial; the mean weighs every task the same, its interval is clustered by task. "
-        "Steps, time and tokens are medians a trial, dollars are of all trials.",
+        (
+            "Success counts every planned trial; the mean weighs every task the same, its interval"
+            " is clustered by task. Steps, time and tokens are medians a trial, dollars are of all"
+            " trials."
+        ),
     ]
     if subject.pass_at:
-        shown = ", ".join(f"pass@{k} {v:.2f}, pass^{k} {subject.pass_hat[k]:.2f}" for k, v in subject.pass_at.items())
+        shown = ", ".join(
+            f"pass@{k} {v:.2f}, pass^{k} {subject.pass_hat[k]:.2f}"
+            for k, v in subject.pass_at.items()
+        )
         lines += ["", f"Of k repeats at least one, and all: {shown}."]
     return lines
 
@@ -138,7 +149,9 @@ def _notes(figures: RunFigures) -> list[str]:
 
 
 def _trial(result: TrialResult) -> list[str]:
-    reason = result.reason if len(result.reason) <= _REASON else result.reason[: _REASON - 3] + "..."
+    reason = (
+        result.reason if len(result.reason) <= _REASON else result.reason[: _REASON - 3] + "..."
+    )
     score = text.NONE if result.score is None else f"{result.score:.6g}"
     return [result.id.name, result.outcome.value, score, reason]
 
@@ -148,13 +161,17 @@ def _identity(figures: RunFigures) -> list[str]:
     lines = ["## What ran", ""]
     rows = [[name, _value(value)] for name, value in sorted(identity.items())]
     rows += [[f"task {t.name}", t.digest[:12]] for t in figures.run.plan.tasks]
-    rows += [[f"agent {a.name}", ", ".join(filter(None, _agent(a)))] for a in figures.run.plan.agents]
+    rows += [
+        [f"agent {a.name}", ", ".join(filter(None, _agent(a)))] for a in figures.run.plan.agents
+    ]
     return lines + grid(["", "value"], rows, 2)
 
 
 def _value(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{k} {_value(v)}" for k, v in value.items() if v not in (None, "", [], {}))
+        return ", ".join(
+            f"{k} {_value(v)}" for k, v in value.items() if v not in (None, "", [], {})
+        )
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_value, value))
     return str(value)

@@ -9,7 +9,10 @@ from pytest_mlab.reporting.figures import RunFigures
 from pytest_mlab.reporting.markdown import markdown
 from pytest_mlab.reporting.summary import summary_text
 
-REPORTS: dict[str, Callable[[RunFigures], str]] = {"summary.json": summary_text, "report.md": markdown}
+REPORTS: dict[str, Callable[[RunFigures], str]] = {
+    "summary.json": summary_text,
+    "report.md": markdown,
+}
 
 
 def write_reports(figures: RunFigures, shown: str = "") -> list[str]:

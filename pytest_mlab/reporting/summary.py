@@ -2,12 +2,13 @@
 
 Format 1. In every subject and task:
 
-- ``success`` depends on the trials' outcomes alone: equal outcomes give equal values, in whatever order and on
-  however many workers the trials ran;
+- ``success`` depends on the trials' outcomes alone: equal outcomes give equal values, in whatever
+  order and on however many workers the trials ran;
 - ``improvement`` depends on the measured scores;
 - ``efficiency`` holds what the trials used, wall time among it.
 
-``spending`` is what all model calls of all sessions cost, those of attempts that were lost included.
+``spending`` is what all model calls of all sessions cost, those of attempts that were lost
+included.
 
 ``null`` is what is unknown or cannot be estimated; fields are added and never change their meaning.
 """

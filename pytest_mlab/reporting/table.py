@@ -23,7 +23,10 @@ _MORE_LINES = 5
 def table(figures: RunFigures, resume: str = "") -> list[str]:
     """The lines. ``resume`` is the command that runs what is missing, when there is one."""
     plan = figures.run.plan
-    about = f"run {plan.run_id}: {text.plural(len(plan.trials), 'trial')}; {text.conditions(plan.settings)}"
+    about = (
+        f"run {plan.run_id}: {text.plural(len(plan.trials), 'trial')};"
+        f" {text.conditions(plan.settings)}"
+    )
     lines = text.wrapped(about, WIDTH)
     for subject in figures.subjects:
         lines += ["", *_subject(subject, plan.settings.sandbox, plan.settings.data)]
@@ -34,7 +37,11 @@ def table(figures: RunFigures, resume: str = "") -> list[str]:
         lines += ["", *_errors(failed)]
     noted = [replace(r, reason=note) for r in figures.trials for note in r.notes]
     if noted:
-        lines += ["", f"NOTES on {text.plural(len({r.id for r in noted}), 'trial')}", *_reasons(noted)]
+        lines += [
+            "",
+            f"NOTES on {text.plural(len({r.id for r in noted}), 'trial')}",
+            *_reasons(noted),
+        ]
     if figures.missing:
         lines += ["", *_missing(figures, resume)]
     if spent := text.about_spending(figures.spending, plan.settings.run_max_cost):
@@ -44,8 +51,8 @@ def table(figures: RunFigures, resume: str = "") -> list[str]:
 
 
 _LEGEND = (
-    "success: of all planned trials; improved: median over valid submissions; steps, time, tokens: median a trial; "
-    "$: all trials; control: the starter code's own success"
+    "success: of all planned trials; improved: median over valid submissions; steps, time, tokens:"
+    " median a trial; $: all trials; control: the starter code's own success"
 )
 
 
@@ -119,18 +126,22 @@ def _notes(subject: SubjectSummary) -> list[str]:
         gone = len(subject.missing)
         parts = [f"{text.plural(errors, 'error')} that the agent did not make"] if errors else []
         parts += [f"{gone} not run"] if gone else []
-        notes.append(f"mean success without {' and '.join(parts)}: {text.ratio(subject.valid_rate)}")
+        notes.append(
+            f"mean success without {' and '.join(parts)}: {text.ratio(subject.valid_rate)}"
+        )
     noisy = sum(t.successes_within_noise for t in subject.tasks)
     if noisy:
         verb = "lies" if noisy == 1 else "lie"
-        notes.append(f"* {noisy} of {subject.successes} successes {verb} within the baseline's own noise")
+        notes.append(
+            f"* {noisy} of {subject.successes} successes {verb} within the baseline's own noise"
+        )
     if subject.pass_at and max(subject.pass_at) > 1:
         k = max(subject.pass_at)
         notes.append(f"pass@{k} {subject.pass_at[k]:.2f}, pass^{k} {subject.pass_hat[k]:.2f}")
     if subject.gain is not None:
         notes.append(
-            f"mean improvement over {text.plural(subject.gain_tasks, 'task')} with a valid submission: "
-            f"{text.percent(subject.gain)}"
+            f"mean improvement over {text.plural(subject.gain_tasks, 'task')} with a valid"
+            f" submission: {text.percent(subject.gain)}"
         )
     notes.append(text.spent(subject.efficiency))
     if subject.efficiency.cost is None:
@@ -140,7 +151,10 @@ def _notes(subject: SubjectSummary) -> list[str]:
 
 def _missing(figures: RunFigures, resume: str) -> list[str]:
     missing = figures.missing
-    lines = [f"MISSING: {len(missing)} of {text.plural(len(figures.trials), 'planned trial')} did not run"]
+    lines = [
+        f"MISSING: {len(missing)} of {text.plural(len(figures.trials), 'planned trial')} did"
+        " not run"
+    ]
     lines += _reasons(missing)
     if resume:
         lines += text.wrapped(f"run what is missing: {resume}", WIDTH, "  ", "    ")
@@ -149,7 +163,10 @@ def _missing(figures: RunFigures, resume: str) -> list[str]:
 
 def _errors(failed: Sequence[TrialResult]) -> list[str]:
     verb = "trial ended" if len(failed) == 1 else "trials ended"
-    return [f"ERRORS: {len(failed)} {verb} in an error that the agent did not make", *_reasons(failed)]
+    return [
+        f"ERRORS: {len(failed)} {verb} in an error that the agent did not make",
+        *_reasons(failed),
+    ]
 
 
 def _reasons(results: Sequence[TrialResult]) -> list[str]:
@@ -162,8 +179,17 @@ def _reasons(results: Sequence[TrialResult]) -> list[str]:
     for reason, found in ordered[:_REASONS]:
         others = f" and {len(found) - _NAMES} more" if len(found) > _NAMES else ""
         first, *more = reason.splitlines() or [""]
-        lines += text.wrapped(text.ascii_only(f"{', '.join(found[:_NAMES])}{others}: {first}"), WIDTH, "  ", "    ")
-        lines += [line for part in more[:_MORE_LINES] for line in text.wrapped(text.ascii_only(part), WIDTH, "      ")]
+        lines += text.wrapped(
+            text.ascii_only(f"{', '.join(found[:_NAMES])}{others}: {first}"), WIDTH, "  ", "    "
+        )
+        lines += [
+            line
+            for part in more[:_MORE_LINES]
+            for line in text.wrapped(text.ascii_only(part), WIDTH, "      ")
+        ]
     if len(ordered) > _REASONS:
-        lines.append(f"  and {text.plural(len(ordered) - _REASONS, 'other reason')}, all of them in summary.json")
+        lines.append(
+            f"  and {text.plural(len(ordered) - _REASONS, 'other reason')}, all of them in"
+            " summary.json"
+        )
     return lines

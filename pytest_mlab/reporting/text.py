@@ -32,7 +32,13 @@ def percent(value: float | None) -> str:
     if value is None:
         return NONE
     shown = value * 100
-    return f"{shown:+.1f}%" if abs(shown) < 999.95 else f"{shown:+.0f}%" if abs(shown) < 1e5 else f"{shown:+.0e}%"
+    return (
+        f"{shown:+.1f}%"
+        if abs(shown) < 999.95
+        else f"{shown:+.0f}%"
+        if abs(shown) < 1e5
+        else f"{shown:+.0e}%"
+    )
 
 
 def seconds(value: float | None) -> str:
@@ -49,7 +55,8 @@ def seconds(value: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """A number of tokens or steps in at most five characters: ``950``, ``31.5``, ``182k``, ``1.2M``."""
+    """A number of tokens or steps in at most five characters: ``950``, ``31.5``, ``182k``,
+    ``1.2M``."""
     if value is None:
         return NONE
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -73,7 +80,11 @@ def spent(used: Efficiency) -> str:
     parts = []
     if used.model_calls:
         cost = "cost unknown" if used.cost is None else f"${dollars(used.cost)}"
-        each = "" if used.cost_per_success is None else f" (${dollars(used.cost_per_success)} a success)"
+        each = (
+            ""
+            if used.cost_per_success is None
+            else f" (${dollars(used.cost_per_success)} a success)"
+        )
         parts.append(f"{cost}{each}, {count(used.tokens)} tokens in {used.model_calls} model calls")
     parts.append(f"{used.steps} steps, {seconds(used.seconds)} of agent's time")
     if used.waited >= 1:
@@ -97,7 +108,11 @@ def conditions(settings: RunSettings) -> str:
     if budget.max_cost is not None:
         limits.append(f"${dollars(budget.max_cost)}")
     isolation = " (NO ISOLATION)" if settings.sandbox == "local" else ""
-    parts = [f"data {settings.data}", f"sandbox {settings.sandbox}{isolation}", f"at most {', '.join(limits)} a trial"]
+    parts = [
+        f"data {settings.data}",
+        f"sandbox {settings.sandbox}{isolation}",
+        f"at most {', '.join(limits)} a trial",
+    ]
     if settings.network:
         parts.append("network on")
     if settings.threshold is not None:
@@ -108,18 +123,22 @@ def conditions(settings: RunSettings) -> str:
 
 
 def about_recording(settings: RunSettings) -> str:
-    """Where model calls are recorded, or that they are replayed and nothing of them was measured now."""
+    """Where model calls are recorded, or that they are replayed and nothing of them was measured
+    now."""
     if not settings.replay:
         return f"model calls are recorded into {settings.record}"
     return (
-        f"REPLAYED ({settings.replay_mode}) from {settings.replay}: replies, tokens, dollars and times of model calls "
-        "are those of the recording"
+        f"REPLAYED ({settings.replay_mode}) from {settings.replay}: replies, tokens, dollars and"
+        " times of model calls are those of the recording"
     )
 
 
 def about_limits(settings: RunSettings) -> str:
-    """What bounds the whole run, such as ``$5 for the run; gpt-4-turbo 60 requests, 30k tokens a minute``; or ''."""
-    parts = [] if settings.run_max_cost is None else [f"${dollars(settings.run_max_cost)} for the run"]
+    """What bounds the whole run, such as ``$5 for the run; gpt-4-turbo 60 requests, 30k tokens a
+    minute``; or ''."""
+    parts = (
+        [] if settings.run_max_cost is None else [f"${dollars(settings.run_max_cost)} for the run"]
+    )
     for model in settings.models:
         requests, tokens = limits_of(model.name, settings)
         limits = [] if requests is None else [plural(requests, "request")]
@@ -130,10 +149,13 @@ def about_limits(settings: RunSettings) -> str:
 
 
 def about_spending(spending: Spending, limit: float | None) -> str:
-    """What a run with a limit has spent in all of its sessions, such as ``spent $3.20 of $5.00 for the run``; or ''."""
+    """What a run with a limit has spent in all of its sessions, such as ``spent $3.20 of $5.00 for
+    the run``; or ''."""
     if limit is None:
         return ""
-    unpriced = f", and {plural(spending.unpriced, 'call')} of unknown price" if spending.unpriced else ""
+    unpriced = (
+        f", and {plural(spending.unpriced, 'call')} of unknown price" if spending.unpriced else ""
+    )
     return f"spent ${dollars(spending.dollars)} of ${dollars(limit)} for the run{unpriced}"
 
 
@@ -150,16 +172,20 @@ def plural(number: int, noun: str) -> str:
 def ascii_only(text: str) -> str:
     """``text`` with control and non-ASCII characters escaped, on one line: terminals differ."""
     flat = " ".join(text.split())
-    return "".join(c if c.isascii() and c.isprintable() else c.encode("unicode_escape").decode() for c in flat)
+    return "".join(
+        c if c.isascii() and c.isprintable() else c.encode("unicode_escape").decode() for c in flat
+    )
 
 
 def printable(line: str) -> str:
-    """``line`` with what would steer a terminal escaped (control characters, lone surrogates); other text stays."""
+    """``line`` with what would steer a terminal escaped (control characters, lone surrogates);
+    other text stays."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
-    """``text`` in lines of at most ``width``; only a single word that is longer (a path) sticks out."""
+    """``text`` in lines of at most ``width``; only a single word that is longer (a path) sticks
+    out."""
     return textwrap.wrap(
         text,
         width,
@@ -171,7 +197,8 @@ def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> 
 
 
 def columns(cells: Iterable[str], widths: Iterable[int]) -> str:
-    """One row: the first column to the left, the others to the right; a first cell that is too long ends in ``~``."""
+    """One row: the first column to the left, the others to the right; a first cell that is too long
+    ends in ``~``."""
     found = []
     for number, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         if number == 0:

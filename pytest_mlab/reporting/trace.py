@@ -55,7 +55,10 @@ def result_lines(result: TrialResult | None) -> Iterator[str]:
         ("baseline", _number(result.baseline)),
         ("needed", _number(result.needed)),
         ("improvement", None if result.improvement is None else text.percent(result.improvement)),
-        ("within the baseline's noise", {None: None, True: "yes", False: "no"}[result.within_noise]),
+        (
+            "within the baseline's noise",
+            {None: None, True: "yes", False: "no"}[result.within_noise],
+        ),
         ("ended by", None if result.ended_by is None else result.ended_by.value),
     ]
     if shown := "; ".join(f"{name} {value}" for name, value in facts if value is not None):
@@ -63,12 +66,17 @@ def result_lines(result: TrialResult | None) -> Iterator[str]:
     ledger = result.ledger
     used = [text.plural(ledger.steps, "step"), text.seconds(ledger.seconds)]
     if ledger.model_calls:
-        used += [f"{text.plural(ledger.model_calls, 'model call')}", f"{text.count(ledger.usage.total)} tokens"]
+        used += [
+            f"{text.plural(ledger.model_calls, 'model call')}",
+            f"{text.count(ledger.usage.total)} tokens",
+        ]
         used.append(f"${text.dollars(ledger.known_cost)}")
     if ledger.waited >= 1:
         used.append(f"{text.seconds(ledger.waited)} of waiting for providers")
     used.append(f"evaluation {text.seconds(result.evaluation_seconds)}")
-    yield from _wrap(f"used {', '.join(used)}; data {result.data or '?'}, sandbox {result.sandbox or '?'}")
+    yield from _wrap(
+        f"used {', '.join(used)}; data {result.data or '?'}, sandbox {result.sandbox or '?'}"
+    )
 
 
 def event_lines(event: Event) -> Iterator[str]:
@@ -84,25 +92,31 @@ def event_lines(event: Event) -> Iterator[str]:
     elif isinstance(event, AgentEnded):
         decided = "" if event.outcome is None else f", {event.outcome.value}"
         yield from _wrap(
-            f"agent ended: {event.ended_by.value}{decided}" + (f": {_head(event.reason)}" if event.reason else "")
+            f"agent ended: {event.ended_by.value}{decided}"
+            + (f": {_head(event.reason)}" if event.reason else "")
         )
         if event.tampered:
             yield from _wrap(f"read-only files changed: {', '.join(event.tampered)}", _IN)
     elif isinstance(event, ProgramEnded):
         yield from _program(event)
     elif isinstance(event, Note):
-        yield from _wrap(f"note {event.kind}: {_short(json.dumps(event.data, ensure_ascii=False), ARGUMENT)}", "  ")
+        yield from _wrap(
+            f"note {event.kind}: {_short(json.dumps(event.data, ensure_ascii=False), ARGUMENT)}",
+            "  ",
+        )
     elif isinstance(event, TrialStarted):
         yield from _wrap(
-            f"started in sandbox {event.sandbox}, data {event.data}, on {event.machine or 'an unnamed machine'}"
+            f"started in sandbox {event.sandbox}, data {event.data}, on"
+            f" {event.machine or 'an unnamed machine'}"
         )
     elif isinstance(event, TrialFinished):
         yield from _wrap(f"finished: {event.outcome.value}: {_head(event.reason)}")
 
 
 def step_lines(events: Iterable[Event], index: int, store: ContentStore) -> Iterator[str]:
-    """Step ``index`` whole: the model calls that led to it with prompts and replies, the action, the observation, and
-    what changed in the workspace. Raises StoreError when the trace has no such step."""
+    """Step ``index`` whole: the model calls that led to it with prompts and replies, the action,
+    the observation, and what changed in the workspace. Raises StoreError when the trace has no such
+    step."""
     calls: list[ModelCall] = []
     last = 0
     for event in events:
@@ -146,19 +160,33 @@ def _step(event: StepDone, head: int | None, argument: int | None) -> Iterator[s
             yield f"{_IN}{name}:"
             yield from _block(shown)
         else:
-            yield from _wrap(f"{name}: {shown if argument is None else _short(shown, argument)}", _IN)
+            yield from _wrap(
+                f"{name}: {shown if argument is None else _short(shown, argument)}", _IN
+            )
     yield from _block(event.observation, head)
     if event.output_file:
-        yield from _wrap(f"whole output ({text.count(event.output_bytes)} bytes): {event.output_file}", _IN)
+        yield from _wrap(
+            f"whole output ({text.count(event.output_bytes)} bytes): {event.output_file}", _IN
+        )
 
 
 def _program(event: ProgramEnded) -> Iterator[str]:
     """How a program ended, and the end of what it printed."""
-    ended = f"exit status {event.exit_status}" if event.exit_status is not None else f"killed for {event.killed_for}"
-    yield from _wrap(f"program ended: {shlex.join(event.argv)}, {text.seconds(event.seconds)}, {ended}")
-    yield from _block("\n".join(event.output.rstrip("\n").split("\n")[-PROGRAM_LINES:]), PROGRAM_LINES)
+    ended = (
+        f"exit status {event.exit_status}"
+        if event.exit_status is not None
+        else f"killed for {event.killed_for}"
+    )
+    yield from _wrap(
+        f"program ended: {shlex.join(event.argv)}, {text.seconds(event.seconds)}, {ended}"
+    )
+    yield from _block(
+        "\n".join(event.output.rstrip("\n").split("\n")[-PROGRAM_LINES:]), PROGRAM_LINES
+    )
     if event.output_file:
-        yield from _wrap(f"whole output ({text.count(event.output_bytes)} bytes): {event.output_file}", _IN)
+        yield from _wrap(
+            f"whole output ({text.count(event.output_bytes)} bytes): {event.output_file}", _IN
+        )
 
 
 def _model_call(event: ModelCall) -> Iterator[str]:
@@ -180,14 +208,18 @@ def _restored(event: WorkspaceRestored) -> Iterator[str]:
     where = f"after step {event.step}" if event.step else "at the start"
     yield from _wrap(f"workspace restored to what it was {where}, {text.seconds(event.seconds)}")
     if event.missing:
-        yield from _wrap(f"not there again, because they were not kept: {', '.join(event.missing)}", _IN)
+        yield from _wrap(
+            f"not there again, because they were not kept: {', '.join(event.missing)}", _IN
+        )
 
 
 def _evaluation(event: Evaluation) -> Iterator[str]:
     what = "the final workspace" if event.step is None else f"step {event.step}"
     score = "" if event.score is None else f", score {_number(event.score)}"
     reason = f": {event.reason}" if event.reason else ""
-    yield from _wrap(f"evaluation of {what}: {event.verdict}{score}, {text.seconds(event.seconds)}{reason}")
+    yield from _wrap(
+        f"evaluation of {what}: {event.verdict}{score}, {text.seconds(event.seconds)}{reason}"
+    )
 
 
 def _stored(store: ContentStore, digest: str) -> str:
@@ -230,4 +262,6 @@ def _head(reason: str) -> str:
 
 
 def _wrap(found: str, indent: str = "") -> list[str]:
-    return text.wrapped(text.printable(" ".join(found.split())), WIDTH, indent, indent + "  ") or [indent]
+    return text.wrapped(text.printable(" ".join(found.split())), WIDTH, indent, indent + "  ") or [
+        indent
+    ]

@@ -1,4 +1,5 @@
-"""Sandboxes by name: ``bubblewrap``, ``docker``, ``local``, others by entry point, and the choice ``auto``."""
+"""Sandboxes by name: ``bubblewrap``, ``docker``, ``local``, others by entry point, and the choice
+``auto``."""
 
 from __future__ import annotations
 
@@ -51,23 +52,28 @@ def make(name: str, *, docker_image: str = "", hidden: Sequence[Path] = ()) -> S
 
 
 class Choice(NamedTuple):
-    """A backend that works here. ``passed_over`` says why ``auto`` did not take an earlier one, '' otherwise."""
+    """A backend that works here. ``passed_over`` says why ``auto`` did not take an earlier one, ''
+    otherwise."""
 
     sandbox: Sandbox
     passed_over: str = ""
 
 
-def choose(name: str, *, trusted_agents: bool, docker_image: str = "", hidden: Sequence[Path] = ()) -> Choice:
-    """The backend for a run: ``auto`` is the first of bubblewrap and docker that passes its self-test, or ``local``
-    when all agents of the run are trusted (the built-in scripted ones).
+def choose(
+    name: str, *, trusted_agents: bool, docker_image: str = "", hidden: Sequence[Path] = ()
+) -> Choice:
+    """The backend for a run: ``auto`` is the first of bubblewrap and docker that passes its
+    self-test, or ``local`` when all agents of the run are trusted (the built-in scripted ones).
 
-    Raises ConfigError for unknown names, RequirementMissing when the named one (or, for ``auto``, none) works here.
-    """
+    Raises ConfigError for unknown names, RequirementMissing when the named one (or, for ``auto``,
+    none) works here."""
     if name != "auto":
         sandbox = make(name, docker_image=docker_image, hidden=hidden)
         reason = sandbox.check()
         if reason:
-            raise RequirementMissing(f"the sandbox {name} does not work here: {reason}", mend=_mend(name))
+            raise RequirementMissing(
+                f"the sandbox {name} does not work here: {reason}", mend=_mend(name)
+            )
         return Choice(sandbox)
     reasons: list[str] = []
     for candidate in ("bubblewrap", "docker"):
@@ -79,7 +85,9 @@ def choose(name: str, *, trusted_agents: bool, docker_image: str = "", hidden: S
     if trusted_agents:
         return Choice(make("local", hidden=hidden), "; ".join(reasons))
     raise RequirementMissing(
-        "no sandbox works here (" + "; ".join(reasons) + "), and without one an agent's code could read and change "
+        "no sandbox works here ("
+        + "; ".join(reasons)
+        + "), and without one an agent's code could read and change "
         "this machine (--mlab-sandbox=local accepts that)",
         mend=_mend("bubblewrap"),
     )

@@ -1,10 +1,9 @@
 """Backend ``bubblewrap``: namespaces of the supervisor's own, without a daemon and without root.
 
-Inside, the caller's user has the id 1000 and no capability, the network is a lone loopback device, and the file
-system is an empty one in which only these are seen: the system's programs and libraries, the harness's Python
-installation (where it is on the host, without pytest_mlab itself), the mounts, and the workspace, which alone is
-writable beside small in-memory folders.
-"""
+Inside, the caller's user has the id 1000 and no capability, the network is a lone loopback device,
+and the file system is an empty one in which only these are seen: the system's programs and
+libraries, the harness's Python installation (where it is on the host, without pytest_mlab itself),
+the mounts, and the workspace, which alone is writable beside small in-memory folders."""
 
 from __future__ import annotations
 
@@ -37,7 +36,8 @@ from pytest_mlab.sandboxes.opening import (
 
 _NOT_INSTALLED = "the program bwrap is not installed: apt-get install bubblewrap"
 _PREFIX_PARTS = ("bin", "lib", "lib64", "libexec", "include", "share", "ssl", "pyvenv.cfg")
-"""Of a Python prefix only these are shown: a virtual environment may share its folder with a whole project."""
+"""Of a Python prefix only these are shown: a virtual environment may share its folder with a whole
+project."""
 _ETC = (
     "alternatives",
     "fonts",
@@ -58,8 +58,8 @@ _WRITTEN = {
 
 
 class Bubblewrap:
-    """Starts supervisors under ``bwrap``. ``hidden`` are host paths that must not be seen even where they lie below
-    something that is shown."""
+    """Starts supervisors under ``bwrap``. ``hidden`` are host paths that must not be seen even
+    where they lie below something that is shown."""
 
     name = "bubblewrap"
     isolated = True
@@ -77,22 +77,27 @@ class Bubblewrap:
                 connection = self.open(SandboxSpec(Path(folder), f"check-{os.getpid()}"))
             except SandboxError as error:
                 return (
-                    f"{error}. Unprivileged user namespaces may be switched off: "
-                    "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 or kernel.unprivileged_userns_clone=1"
+                    f"{error}. Unprivileged user namespaces may be switched off: sysctl -w"
+                    " kernel.apparmor_restrict_unprivileged_userns=0 or"
+                    " kernel.unprivileged_userns_clone=1"
                 )
             connection.close()
         return ""
 
     def open(self, spec: SandboxSpec) -> SupervisedConnection:
-        """Start a sandbox. The thread that calls this must live as long as the sandbox: the kernel ends it
-        with that thread. Raises SandboxError."""
+        """Start a sandbox. The thread that calls this must live as long as the sandbox: the kernel
+        ends it with that thread. Raises SandboxError."""
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise SandboxError(_NOT_INSTALLED)
         env = environment.inside(spec.resources, home="/tmp", path=system_path())
         created: list[Path] = []
         opening = opening_request(
-            spec, WORKSPACE, env, measured=(WORKSPACE,), unmeasured=[target_inside(mount) for mount in spec.mounts]
+            spec,
+            WORKSPACE,
+            env,
+            measured=(WORKSPACE,),
+            unmeasured=[target_inside(mount) for mount in spec.mounts],
         )
 
         def launch() -> ProcessChannel:
@@ -103,7 +108,9 @@ class Bubblewrap:
             launch,
             opening,
             python=sys.executable,
-            places={mount.target: mount.target for mount in spec.mounts if mount.target.startswith("/")},
+            places={
+                mount.target: mount.target for mount in spec.mounts if mount.target.startswith("/")
+            },
             release=lambda: remove_mount_points(created),
         )
 
@@ -114,16 +121,16 @@ class Bubblewrap:
 
 
 def own_packages(search_path: Iterable[str]) -> list[Path]:
-    """Every copy of this package that the harness's Python could find: a wheel's carries tasks and answers, and one may
-    be left beside an editable installation."""
+    """Every copy of this package that the harness's Python could find: a wheel's carries tasks and
+    answers, and one may be left beside an editable installation."""
     name = pytest_mlab.__name__
     copies = [Path(pytest_mlab.__file__).parent, *(Path(entry) / name for entry in search_path)]
     return sorted({path.resolve() for path in copies if path.is_dir()})
 
 
 def _start(bwrap: str, arguments: Sequence[str], written: Mapping[str, bytes]) -> ProcessChannel:
-    """Start bwrap. Arguments travel over a descriptor, so that the command line, which can be read inside, does not
-    tell the host's paths; the environment, which can be too, is empty."""
+    """Start bwrap. Arguments travel over a descriptor, so that the command line, which can be read
+    inside, does not tell the host's paths; the environment, which can be too, is empty."""
     held: list[int] = []
     try:
         extra: list[str] = []
@@ -131,8 +138,23 @@ def _start(bwrap: str, arguments: Sequence[str], written: Mapping[str, bytes]) -
             held.append(_memory_file(content))
             extra += ["--ro-bind-data", str(held[-1]), target]
         remount = ["--remount-ro", "/dev", "--remount-ro", "/"]
-        held.append(_memory_file(b"".join(os.fsencode(word) + b"\0" for word in (*arguments, *extra, *remount))))
-        argv = [bwrap, "--args", str(held[-1]), "--", sys.executable, "-I", "-S", "-X", "utf8", SUPERVISOR_INSIDE]
+        held.append(
+            _memory_file(
+                b"".join(os.fsencode(word) + b"\0" for word in (*arguments, *extra, *remount))
+            )
+        )
+        argv = [
+            bwrap,
+            "--args",
+            str(held[-1]),
+            "--",
+            sys.executable,
+            "-I",
+            "-S",
+            "-X",
+            "utf8",
+            SUPERVISOR_INSIDE,
+        ]
         return ProcessChannel(argv, {"LANG": "C.UTF-8"}, pass_fds=held)
     finally:
         for fd in held:
@@ -155,8 +177,25 @@ def view(spec: SandboxSpec, hidden: Iterable[Path]) -> list[str]:
         arguments += ["--share-net"]
     arguments += ["--proc", "/proc", "--dev", "/dev", "--size", str(spec.resources.memory_mb << 19)]
     # Before what is shown: a virtual environment may lie below /tmp.
-    arguments += ["--tmpfs", "/dev/shm", "--size", str(tmp_mb(spec) << 20), "--perms", "1777", "--tmpfs", "/tmp"]
-    arguments += ["--size", small, "--tmpfs", "/run", "--ro-bind-try", "/sys/devices/system", "/sys/devices/system"]
+    arguments += [
+        "--tmpfs",
+        "/dev/shm",
+        "--size",
+        str(tmp_mb(spec) << 20),
+        "--perms",
+        "1777",
+        "--tmpfs",
+        "/tmp",
+    ]
+    arguments += [
+        "--size",
+        small,
+        "--tmpfs",
+        "/run",
+        "--ro-bind-try",
+        "/sys/devices/system",
+        "/sys/devices/system",
+    ]
     shown = [*_system(), *_python()]
     for path in shown:
         arguments += ["--ro-bind", os.path.realpath(path), path]
@@ -180,7 +219,17 @@ def view(spec: SandboxSpec, hidden: Iterable[Path]) -> list[str]:
 
 def _system() -> list[str]:
     """The system's own folders; those that are links into /usr are made as links."""
-    paths = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"]
+    paths = [
+        "/usr",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/libx32",
+        "/nix/store",
+        "/gnu/store",
+    ]
     return [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
 
 
@@ -192,14 +241,18 @@ def _python() -> list[str]:
         prefixes.append(os.path.dirname(os.path.dirname(executable)))
         if not os.path.islink(executable):
             break
-        executable = os.path.normpath(os.path.join(os.path.dirname(executable), os.readlink(executable)))
+        executable = os.path.normpath(
+            os.path.join(os.path.dirname(executable), os.readlink(executable))
+        )
     prefixes += [os.path.realpath(prefix) for prefix in prefixes]
     system = _system()
     found = []
     for prefix in dict.fromkeys(prefixes):
         for part in _PREFIX_PARTS:
             path = os.path.join(prefix, part)
-            if os.path.exists(path) and not any(Path(path).is_relative_to(folder) for folder in system):
+            if os.path.exists(path) and not any(
+                Path(path).is_relative_to(folder) for folder in system
+            ):
                 found.append(path)
     return [path for path in found if path not in ("/lib", "/lib64", "/bin")]
 
@@ -213,6 +266,10 @@ def _cover(hidden: Iterable[Path], shown: Sequence[str]) -> list[str]:
             if not path.exists() or not path.is_relative_to(real):
                 continue
             place = str(Path(base) / path.relative_to(real))
-            cover = ["--tmpfs", place, "--remount-ro", place] if path.is_dir() else ["--ro-bind", os.devnull, place]
+            cover = (
+                ["--tmpfs", place, "--remount-ro", place]
+                if path.is_dir()
+                else ["--ro-bind", os.devnull, place]
+            )
             arguments += cover
     return arguments

@@ -1,4 +1,5 @@
-"""The two pipes to a supervisor that runs as a child process (backends ``local`` and ``bubblewrap``)."""
+"""The two pipes to a supervisor that runs as a child process (backends ``local`` and
+``bubblewrap``)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ class ChannelLost(Exception):
 
 
 class Channel(Protocol):
-    """A way to talk to one supervisor. Deadlines are of ``time.monotonic()``; None waits for ever."""
+    """A way to talk to one supervisor. Deadlines are of ``time.monotonic()``; None waits for
+    ever."""
 
     def send(self, data: bytes, deadline: float | None) -> None:
         """Hand over everything. Raises ChannelLost."""
@@ -40,9 +42,12 @@ class Channel(Protocol):
 
 
 class ProcessChannel:
-    """A supervisor that was started as ``argv`` with exactly ``env`` and the descriptors ``pass_fds``."""
+    """A supervisor that was started as ``argv`` with exactly ``env`` and the descriptors
+    ``pass_fds``."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> None:
+    def __init__(
+        self, argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] = ()
+    ) -> None:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
         try:
             self._process = subprocess.Popen(

@@ -39,7 +39,8 @@ class Kept:
             self._head += data[:room]
             data = data[room:]
         self._tail += data
-        # Trimmed now and then only: to move the tail at every piece would cost its length each time.
+        # Trimmed now and then only: to move the tail at every piece would cost its length each
+        # time.
         if len(self._tail) > 2 * self._tail_size + (1 << 16):
             self._trim()
 
@@ -53,12 +54,13 @@ class Kept:
 
 
 class SupervisedConnection:
-    """The one implementation of :class:`pytest_mlab.core.sandbox_api.Connection` that all backends share.
+    """The one implementation of :class:`pytest_mlab.core.sandbox_api.Connection` that all backends
+    share.
 
-    ``launch`` starts the backend's supervisor and returns the channel to it, ``opening`` is the supervisor's first
-    request, ``workspace`` the working directory inside, ``places`` where the absolute targets of mounts are found
-    inside, ``before`` is called ahead of every request, ``release`` after the last supervisor has ended.
-    """
+    ``launch`` starts the backend's supervisor and returns the channel to it, ``opening`` is the
+    supervisor's first request, ``workspace`` the working directory inside, ``places`` where the
+    absolute targets of mounts are found inside, ``before`` is called ahead of every request,
+    ``release`` after the last supervisor has ended."""
 
     def __init__(
         self,
@@ -75,7 +77,9 @@ class SupervisedConnection:
         self._launch = launch
         self._opening = opening
         self._workspace = PurePosixPath(opening["workspace"])
-        self._places = {PurePosixPath(target): PurePosixPath(place) for target, place in places.items()}
+        self._places = {
+            PurePosixPath(target): PurePosixPath(place) for target, place in places.items()
+        }
         self._before = before
         self._release = release
         self._lock = threading.Lock()
@@ -113,19 +117,32 @@ class SupervisedConnection:
         """Run ``argv``; see :class:`pytest_mlab.core.sandbox_api.Connection`."""
         if not argv:
             raise ValueError("an empty command")
-        header = {"type": "execute", "argv": list(argv), "env": dict(env) if env else None, "timeout": timeout}
+        header = {
+            "type": "execute",
+            "argv": list(argv),
+            "env": dict(env) if env else None,
+            "timeout": timeout,
+        }
         return self._request(header, stdin, timeout, keep, sink)
 
     def repl(self, code: str, *, timeout: float | None = None, keep: int = 1 << 20) -> Execution:
-        """Run ``code`` in the persistent Python process; see :class:`pytest_mlab.core.sandbox_api.Connection`.
+        """Run ``code`` in the persistent Python process; see
+        :class:`pytest_mlab.core.sandbox_api.Connection`.
 
-        ``exit_status`` is 0, 1 after an exception (its traceback is in the output), or what ``sys.exit`` was given
-        (which leaves the variables in place). Where they are lost, the output says so.
-        """
-        return self._request({"type": "repl", "timeout": timeout}, code.encode("utf-8", "replace"), timeout, keep, None)
+        ``exit_status`` is 0, 1 after an exception (its traceback is in the output), or what
+        ``sys.exit`` was given (which leaves the variables in place). Where they are lost, the
+        output says so."""
+        return self._request(
+            {"type": "repl", "timeout": timeout},
+            code.encode("utf-8", "replace"),
+            timeout,
+            keep,
+            None,
+        )
 
     def cancel(self) -> None:
-        """Kill the command that another thread is waiting for, if any; its Execution says ``cancelled``."""
+        """Kill the command that another thread is waiting for, if any; its Execution says
+        ``cancelled``."""
         with self._sending:
             if self._underway:
                 request = encode({"type": "cancel", "id": self._underway})
@@ -155,7 +172,12 @@ class SupervisedConnection:
     # --- one request ---------------------------------------------------------------------------------------------
 
     def _request(
-        self, header: Mapping[str, Any], payload: bytes, timeout: float | None, keep: int, sink: Sink | None
+        self,
+        header: Mapping[str, Any],
+        payload: bytes,
+        timeout: float | None,
+        keep: int,
+        sink: Sink | None,
     ) -> Execution:
         with self._lock:
             if self._closed:
@@ -182,7 +204,9 @@ class SupervisedConnection:
             number = end.signal if end.killed_for == "signal" else None
             return Execution(end.status, kept.value(), kept.total, seconds, end.killed_for, number)
 
-    def _converse(self, request: bytes, deadline: float | None, kept: Kept, sink: Sink | None) -> End:
+    def _converse(
+        self, request: bytes, deadline: float | None, kept: Kept, sink: Sink | None
+    ) -> End:
         with self._sending:
             self._send(request, deadline)
             self._underway = self._number
@@ -237,7 +261,9 @@ class SupervisedConnection:
         except (ChannelLost, BadFrame) as error:
             complaint = self._channel.complaint()
             self._drop()
-            raise SandboxError(f"the sandbox's supervisor cannot be talked to: {error}; {complaint}") from error
+            raise SandboxError(
+                f"the sandbox's supervisor cannot be talked to: {error}; {complaint}"
+            ) from error
         except BaseException:
             self._drop()
             raise

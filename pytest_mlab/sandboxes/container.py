@@ -122,4 +122,6 @@ class ContainerChannel:
         try:
             remove(self._client, str(self._container.id))
         except (docker.errors.DockerException, OSError) as error:
-            raise SandboxError(f"the container {self._container.name} cannot be removed: {brief(error)}") from error
+            raise SandboxError(
+                f"the container {self._container.name} cannot be removed: {brief(error)}"
+            ) from error

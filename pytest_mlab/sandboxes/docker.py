@@ -1,12 +1,13 @@
-"""Backend ``docker``: a container per sandbox, made through the docker SDK and the engine that DOCKER_HOST names.
+"""Backend ``docker``: a container per sandbox, made through the docker SDK and the engine that
+DOCKER_HOST names.
 
-The container has no network, no capability, a read-only root file system, the trial's memory, processor and process
-limits, and the supervisor as its first process, spoken to over the attached socket. When the harness dies, the
-engine closes the supervisor's stdin; it ends, and the engine removes the container.
+The container has no network, no capability, a read-only root file system, the trial's memory,
+processor and process limits, and the supervisor as its first process, spoken to over the attached
+socket. When the harness dies, the engine closes the supervisor's stdin; it ends, and the engine
+removes the container.
 
-Programs run as the caller's user, or as 1000 when the caller is root: files of the workspace are then handed over
-before every command and taken back at the end.
-"""
+Programs run as the caller's user, or as 1000 when the caller is root: files of the workspace are
+then handed over before every command and taken back at the end."""
 
 from __future__ import annotations
 
@@ -51,8 +52,9 @@ _CPU_PERIOD = 100_000
 
 
 class Docker:
-    """Starts containers from ``image`` (default: ``mlab-tasks:latest``), which needs a python3 of 3.9 or later and
-    whatever the tasks' code imports. Nothing of the host is inside unless mounted, so ``hidden`` needs no care."""
+    """Starts containers from ``image`` (default: ``mlab-tasks:latest``), which needs a python3 of
+    3.9 or later and whatever the tasks' code imports. Nothing of the host is inside unless mounted,
+    so ``hidden`` needs no care."""
 
     name = "docker"
     isolated = True
@@ -119,13 +121,16 @@ class Docker:
             launch,
             opening,
             python="python3",
-            places={mount.target: mount.target for mount in spec.mounts if mount.target.startswith("/")},
+            places={
+                mount.target: mount.target for mount in spec.mounts if mount.target.startswith("/")
+            },
             before=before,
             release=resources.close,
         )
 
     def sweep(self, label_prefix: str) -> int:
-        """Remove containers whose label begins with ``label_prefix``; how many. Raises SandboxError."""
+        """Remove containers whose label begins with ``label_prefix``; how many. Raises
+        SandboxError."""
         import docker.errors
 
         removed = 0
@@ -159,26 +164,35 @@ def _reach(resources: contextlib.ExitStack) -> DockerClient:
     try:
         return resources.enter_context(_client())
     except (docker.errors.DockerException, OSError) as error:
-        raise SandboxError(f"no docker engine answers ({brief(error)}): start one, or set DOCKER_HOST") from error
+        raise SandboxError(
+            f"no docker engine answers ({brief(error)}): start one, or set DOCKER_HOST"
+        ) from error
 
 
 def _knock(host: str) -> None:
-    """Raise OSError when nobody listens on a local engine's socket; the SDK would leave a socket open."""
+    """Raise OSError when nobody listens on a local engine's socket; the SDK would leave a socket
+    open."""
     if host.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(host.removeprefix("unix://"))
 
 
-def _start(client: DockerClient, image: str, spec: SandboxSpec, user: tuple[int, int]) -> ContainerChannel:
+def _start(
+    client: DockerClient, image: str, spec: SandboxSpec, user: tuple[int, int]
+) -> ContainerChannel:
     """Create, attach to and start a container. Raises SandboxError."""
     import docker.errors
 
     try:
         container = client.containers.create(image, **container_settings(spec, user))
     except docker.errors.DockerException as error:
-        raise SandboxError(f"no container can be made from the image {image}: {brief(error)}") from error
+        raise SandboxError(
+            f"no container can be made from the image {image}: {brief(error)}"
+        ) from error
     try:
-        attached = client.api.attach_socket(str(container.id), {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+        attached = client.api.attach_socket(
+            str(container.id), {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        )
         channel = ContainerChannel(client, container, attached)
     except BaseException:
         remove(client, str(container.id))
@@ -187,7 +201,9 @@ def _start(client: DockerClient, image: str, spec: SandboxSpec, user: tuple[int,
         container.start()
     except docker.errors.DockerException as error:
         channel.close()
-        raise SandboxError(f"the container of image {image} does not start: {brief(error)}") from error
+        raise SandboxError(
+            f"the container of image {image} does not start: {brief(error)}"
+        ) from error
     return channel
 
 
@@ -198,10 +214,15 @@ def container_settings(spec: SandboxSpec, user: tuple[int, int]) -> dict[str, An
     resources = spec.resources
     shown = [Mount(SUPERVISOR_INSIDE, str(SUPERVISOR), type="bind", read_only=True)]
     shown += [Mount(WORKSPACE, str(spec.workspace.resolve()), type="bind")]
-    shown += [Mount(target_inside(m), str(m.source.resolve()), type="bind", read_only=True) for m in spec.mounts]
+    shown += [
+        Mount(target_inside(m), str(m.source.resolve()), type="bind", read_only=True)
+        for m in spec.mounts
+    ]
     if spec.relay is not None:
         shown += [Mount(RELAY_INSIDE, str(spec.relay), type="bind", read_only=True)]
-    memory = (resources.memory_mb + 64) << 20  # the supervisor's own; its watch on the tree speaks first
+    memory = (
+        resources.memory_mb + 64
+    ) << 20  # the supervisor's own; its watch on the tree speaks first
     settings: dict[str, Any] = {
         "entrypoint": ["python3", "-I", "-S", "-X", "utf8", SUPERVISOR_INSIDE],
         "command": [],

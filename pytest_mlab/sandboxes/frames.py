@@ -1,9 +1,9 @@
 """The supervisor's protocol, seen from the harness: whatever comes in is untrusted input.
 
 A frame is two big-endian 32-bit lengths, a JSON header and a payload of those lengths (see
-``pytest_mlab/sandboxes/inside/supervisor.py``). A length out of bounds, a header that is no JSON object, a field of another
-type or out of its range: each raises BadFrame, and the caller gives the supervisor up.
-"""
+``pytest_mlab/sandboxes/inside/supervisor.py``). A length out of bounds, a header that is no JSON
+object, a field of another type or out of its range: each raises BadFrame, and the caller gives the
+supervisor up."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class BadFrame(Exception):
 
 @dataclass(frozen=True)
 class Hello:
-    """The supervisor is ready; ``pid``, ``python`` and ``relay_port`` (0: no relay) are as seen inside."""
+    """The supervisor is ready; ``pid``, ``python`` and ``relay_port`` (0: no relay) are as seen
+    inside."""
 
     id: int
     pid: int
@@ -72,7 +73,9 @@ def encode(header: Mapping[str, Any], payload: bytes = b"") -> bytes:
     if len(text) > MAX_REQUEST_HEADER:
         raise ValueError(f"arguments of {len(text)} bytes; a command may have {MAX_REQUEST_HEADER}")
     if len(payload) > MAX_REQUEST_PAYLOAD:
-        raise ValueError(f"standard input of {len(payload)} bytes; a command may have {MAX_REQUEST_PAYLOAD}")
+        raise ValueError(
+            f"standard input of {len(payload)} bytes; a command may have {MAX_REQUEST_PAYLOAD}"
+        )
     return _LENGTHS.pack(len(text), len(payload)) + text + payload
 
 
@@ -122,7 +125,10 @@ def parse(header: bytes, payload: bytes) -> Reply:
     if kind == "hello":
         if fields.get("protocol") != PROTOCOL:
             raise BadFrame(f"protocol {fields.get('protocol')!r}, not {PROTOCOL}")
-        pid, port = _integer(fields, "pid", 1, 1 << 31), _integer({"relay_port": 0, **fields}, "relay_port", 0, 65535)
+        pid, port = (
+            _integer(fields, "pid", 1, 1 << 31),
+            _integer({"relay_port": 0, **fields}, "relay_port", 0, 65535),
+        )
         return Hello(number, pid, str(fields.get("python"))[:40], port)
     raise BadFrame(f"a reply of type {kind!r}"[:100])
 

@@ -1,8 +1,8 @@
-"""Backend ``local``: no isolation. Commands run as the caller, see the whole machine and can change it.
+"""Backend ``local``: no isolation. Commands run as the caller, see the whole machine and can change
+it.
 
-What still holds: the environment's allow-list, time, memory, process and disk limits, and that nothing which a
-command started outlives it.
-"""
+What still holds: the environment's allow-list, time, memory, process and disk limits, and that
+nothing which a command started outlives it."""
 
 from __future__ import annotations
 
@@ -44,10 +44,13 @@ class Local:
         workspace = str(spec.workspace.resolve())
         for mount in spec.mounts:
             if not PurePosixPath(mount.target).is_absolute():
-                raise SandboxError(f"the local sandbox cannot show {mount.source} at {mount.target}: copy it there")
+                raise SandboxError(
+                    f"the local sandbox cannot show {mount.source} at {mount.target}: copy it there"
+                )
         home = tempfile.mkdtemp(prefix="mlab-home-")
         env = environment.inside(spec.resources, home=home, path=system_path())
-        # The mark lets sweep() find processes whose supervisor was killed together with its harness.
+        # The mark lets sweep() find processes whose supervisor was killed together with its
+        # harness.
         opening = opening_request(
             spec,
             workspace,
@@ -64,7 +67,16 @@ class Local:
             if started:  # what ended the supervisor may have ended the guard, too
                 _end_marked(spec.label, exact=True)
             started = True
-            argv = [sys.executable, "-I", "-S", "-X", "utf8", str(SUPERVISOR), "guarded", spec.label]
+            argv = [
+                sys.executable,
+                "-I",
+                "-S",
+                "-X",
+                "utf8",
+                str(SUPERVISOR),
+                "guarded",
+                spec.label,
+            ]
             return ProcessChannel(argv, {_MARK: spec.label, "LANG": "C.UTF-8"})
 
         def release() -> None:
@@ -84,8 +96,8 @@ class Local:
 
 
 def _end_marked(label: str, *, exact: bool) -> int:
-    """Kill this user's processes that carry a label in their environment; how many. What changed its own
-    environment is not found: that is what supervisors are for."""
+    """Kill this user's processes that carry a label in their environment; how many. What changed
+    its own environment is not found: that is what supervisors are for."""
     end = b"\0" if exact else b""
     marks = (f"\0{_MARK}={label}".encode() + end, f"\0guarded\0{label}".encode() + end)
     ended: set[int] = set()
@@ -100,12 +112,17 @@ def _end_marked(label: str, *, exact: bool) -> int:
 
 
 def _processes() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+    return [
+        int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()
+    ]
 
 
 def _carries(pid: int, marks: Sequence[bytes]) -> bool:
     words = b""
-    for name in ("cmdline", "environ"):  # a supervisor shows only the first of them to others than root
+    for name in (
+        "cmdline",
+        "environ",
+    ):  # a supervisor shows only the first of them to others than root
         with contextlib.suppress(OSError):
             words += b"\0" + Path(f"/proc/{pid}/{name}").read_bytes()
     return any(mark in words for mark in marks)

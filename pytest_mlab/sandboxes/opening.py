@@ -33,10 +33,10 @@ def opening_request(
 ) -> dict[str, Any]:
     """The supervisor's first request. Paths are as seen inside.
 
-    ``measured`` are the folders whose disk use counts, without those in ``unmeasured``; ``inherit_env`` adds the
-    variables that the supervisor was started with; ``own_processes`` says that all it can see are the sandbox's;
-    ``relay`` is where the spec's relay, if it has one, is seen.
-    """
+    ``measured`` are the folders whose disk use counts, without those in ``unmeasured``;
+    ``inherit_env`` adds the variables that the supervisor was started with; ``own_processes`` says
+    that all it can see are the sandbox's; ``relay`` is where the spec's relay, if it has one, is
+    seen."""
     return {
         "workspace": workspace,
         "env": {**env, **spec.env},
@@ -52,8 +52,11 @@ def opening_request(
 
 
 def system_path() -> str:
-    """PATH where the harness's Python is the sandbox's: that one first, then the system's programs."""
-    return os.pathsep.join(dict.fromkeys([os.path.dirname(sys.executable), "/usr/local/bin", "/usr/bin", "/bin"]))
+    """PATH where the harness's Python is the sandbox's: that one first, then the system's
+    programs."""
+    return os.pathsep.join(
+        dict.fromkeys([os.path.dirname(sys.executable), "/usr/local/bin", "/usr/bin", "/bin"])
+    )
 
 
 def target_inside(mount: Mount) -> str:
@@ -67,7 +70,8 @@ def tmp_mb(spec: SandboxSpec) -> int:
 
 
 def make_mount_points(spec: SandboxSpec) -> list[Path]:
-    """Create the targets of mounts below the workspace, as the caller; what was created, outermost first.
+    """Create the targets of mounts below the workspace, as the caller; what was created, outermost
+    first.
 
     Raises SandboxError where the workspace's own symbolic links would lead out of it.
     """
@@ -79,7 +83,9 @@ def make_mount_points(spec: SandboxSpec) -> list[Path]:
             continue
         place = root / inside.relative_to(WORKSPACE)
         if not place.resolve().is_relative_to(root):
-            raise SandboxError(f"the mount target {mount.target} leads out of the workspace, to {place.resolve()}")
+            raise SandboxError(
+                f"the mount target {mount.target} leads out of the workspace, to {place.resolve()}"
+            )
         missing = [path for path in reversed((place, *place.parents)) if not path.exists()]
         for path in missing:
             if path == place and not mount.source.is_dir():

@@ -1,4 +1,5 @@
-"""Files of root for a container's user without rights: handed over, handed back, or copied where they must stay."""
+"""Files of root for a container's user without rights: handed over, handed back, or copied where
+they must stay."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from pytest_mlab.errors import SandboxError
 
 
 def readable_mounts(spec: SandboxSpec, resources: contextlib.ExitStack) -> SandboxSpec:
-    """``spec`` with copies, removed with ``resources``, in place of mounts that a user without rights could not read:
-    root's own files need not be readable for others. Raises SandboxError."""
+    """``spec`` with copies, removed with ``resources``, in place of mounts that a user without
+    rights could not read: root's own files need not be readable for others. Raises SandboxError."""
     mounts = []
     for mount in spec.mounts:
         try:
@@ -52,11 +53,14 @@ def _for_all(mode: int) -> int:
 
 
 def _readable_copy(source: Path, target: Path) -> Path:
-    """A copy of files, folders and symbolic links (as links); what else may be in a folder is left out."""
+    """A copy of files, folders and symbolic links (as links); what else may be in a folder is left
+    out."""
     if not source.is_dir():
         _copy_for_all(source, target)
         return target
-    shutil.copytree(source, target, symlinks=True, ignore=_neither_file_nor_folder, copy_function=_copy_for_all)
+    shutil.copytree(
+        source, target, symlinks=True, ignore=_neither_file_nor_folder, copy_function=_copy_for_all
+    )
     for folder, _, _ in os.walk(target):
         os.chmod(folder, 0o755)
     return target
@@ -70,13 +74,15 @@ def _copy_for_all(source: str | Path, target: str | Path) -> None:
 def _neither_file_nor_folder(folder: str, names: list[str]) -> list[str]:
     modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}
     return [
-        name for name, mode in modes.items() if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+        name
+        for name, mode in modes.items()
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
     ]
 
 
 def hand_over(folder: Path, uid: int, gid: int) -> None:
-    """Give everything in a folder to a user, as root. The folder's programs may be running: no symbolic link is
-    followed, at any depth."""
+    """Give everything in a folder to a user, as root. The folder's programs may be running: no
+    symbolic link is followed, at any depth."""
     for _, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
         _own(".", fd, uid, gid)
         for name in (*folders, *files):

@@ -1,4 +1,5 @@
-"""The environment variables that a sandbox's programs see: an allow-list, never the harness's own."""
+"""The environment variables that a sandbox's programs see: an allow-list, never the harness's
+own."""
 
 from __future__ import annotations
 
@@ -22,17 +23,24 @@ _THREADS = (
 )
 """torch takes its own from OMP_NUM_THREADS. Without these each of 8 workers would use all cores."""
 
-_MACHINE = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_ENABLE_INSTRUCTIONS", "MKL_DEBUG_CPU_TYPE")
-"""Set on machines whose processor the numeric libraries do not recognise; scripts crash or crawl without them."""
+_MACHINE = (
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_L2_SIZE",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "MKL_DEBUG_CPU_TYPE",
+)
+"""Set on machines whose processor the numeric libraries do not recognise; scripts crash or crawl
+without them."""
 
 
-def inside(resources: Resources, *, home: str, path: str = "", host: Mapping[str, str] | None = None) -> dict[str, str]:
+def inside(
+    resources: Resources, *, home: str, path: str = "", host: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """The variables for programs in a sandbox.
 
-    ``home`` is a writable folder inside, for HOME and TMPDIR; ``path`` is PATH, left out when empty (a container's
-    image has its own); ``host`` is the harness's environment (default: this process's), of which only what describes
-    the machine is taken over.
-    """
+    ``home`` is a writable folder inside, for HOME and TMPDIR; ``path`` is PATH, left out when empty
+    (a container's image has its own); ``host`` is the harness's environment (default: this
+    process's), of which only what describes the machine is taken over."""
     host = os.environ if host is None else host
     env = {
         "HOME": home,

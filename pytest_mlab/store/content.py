@@ -1,9 +1,9 @@
-"""File contents by digest: each content is stored once a run, whichever trial and step it came from.
+"""File contents by digest: each content is stored once a run, whichever trial and step it came
+from.
 
-A content with the sha256 ``abcdef…`` is the file ``ab/cdef…``. Files get there by a rename of a finished temporary
-file, so that any number of processes may store at the same time and no reader ever sees a part. ``used`` counts the
-bytes that all of them have stored.
-"""
+A content with the sha256 ``abcdef…`` is the file ``ab/cdef…``. Files get there by a rename of a
+finished temporary file, so that any number of processes may store at the same time and no reader
+ever sees a part. ``used`` counts the bytes that all of them have stored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class ContentStore:
     # --- look up ---------------------------------------------------------------------------------------------
 
     def path(self, digest: str) -> Path:
-        """Where the content is, or would be. Raises StoreError when ``digest`` is no sha256 in hex."""
+        """Where the content is, or would be. Raises StoreError when ``digest`` is no sha256 in
+        hex."""
         return Path(self._path(digest))
 
     def has(self, digest: str) -> bool:
@@ -67,7 +68,8 @@ class ContentStore:
         return data
 
     def copy_to(self, digest: str, target: Path) -> None:
-        """Write the content to the new file ``target``, verified. Raises StoreError; FileExistsError."""
+        """Write the content to the new file ``target``, verified. Raises StoreError;
+        FileExistsError."""
         with open(target, "x+b") as file:
             self.copy_fd(digest, file.fileno())
 
@@ -106,9 +108,8 @@ class ContentStore:
     def put_file(self, path: str | os.PathLike[str]) -> Stored:
         """Store the content of a regular file, without following a symbolic link.
 
-        The content is what the store's own copy holds, also when the file changes meanwhile. Raises OSError when
-        the file cannot be read, StoreError when it is no regular file.
-        """
+        The content is what the store's own copy holds, also when the file changes meanwhile. Raises
+        OSError when the file cannot be read, StoreError when it is no regular file."""
         source = open_regular(path)
         try:
             return self.put_fd(source)
@@ -116,7 +117,8 @@ class ContentStore:
             os.close(source)
 
     def put_fd(self, source: int, *, unless: Collection[str] = ()) -> Stored:
-        """:meth:`put_file` of an open file, from its beginning; not when its digest is among ``unless``."""
+        """:meth:`put_file` of an open file, from its beginning; not when its digest is among
+        ``unless``."""
         if os.fstat(source).st_size <= BLOCK:
             data = read_whole(source)
             if len(data) <= BLOCK:
@@ -165,7 +167,9 @@ class ContentStore:
             os.replace(name, target)
 
     def _count(self, size: int) -> None:
-        fd = os.open(os.path.join(self._root, ".used"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = os.open(
+            os.path.join(self._root, ".used"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
+        )
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             total = int.from_bytes(os.pread(fd, 8, 0), "little") + size
@@ -175,8 +179,9 @@ class ContentStore:
 
     def _missing(self, digest: str) -> StoreError:
         return StoreError(
-            f"content {digest} is not in {self.root}: it was never stored (a file past the snapshot's size limit), "
-            "or the run directory is incomplete; copy it whole from where it ran"
+            f"content {digest} is not in {self.root}: it was never stored (a file past the"
+            " snapshot's size limit), or the run directory is incomplete; copy it whole from where"
+            " it ran"
         )
 
     def _damaged(self, digest: str) -> StoreError:
@@ -187,7 +192,8 @@ class ContentStore:
 
 
 def open_regular(path: str | os.PathLike[str]) -> int:
-    """A descriptor of a regular file, never of what a symbolic link points at, and never waiting on a fifo.
+    """A descriptor of a regular file, never of what a symbolic link points at, and never waiting on
+    a fifo.
 
     Raises OSError; StoreError when it is not a regular file.
     """
@@ -199,7 +205,8 @@ def open_regular(path: str | os.PathLike[str]) -> int:
 
 
 def read_whole(fd: int) -> bytes:
-    """The content of a small file, from its beginning to where it ends now (at most one block past one block)."""
+    """The content of a small file, from its beginning to where it ends now (at most one block past
+    one block)."""
     data = os.pread(fd, BLOCK + 1, 0)
     if len(data) > BLOCK:
         return data
@@ -218,8 +225,9 @@ def hash_fd(fd: int) -> str:
 
 
 def copy_content(source: int, target: int) -> None:
-    """Copy an open file's whole content to an empty open file: shared blocks where the file system can, else by the
-    kernel, else through memory in blocks. Holes stay holes: a file of 1 GB that needs no disk needs none here."""
+    """Copy an open file's whole content to an empty open file: shared blocks where the file system
+    can, else by the kernel, else through memory in blocks. Holes stay holes: a file of 1 GB that
+    needs no disk needs none here."""
     try:
         fcntl.ioctl(target, 0x40049409, source)  # FICLONE
         return
@@ -237,7 +245,8 @@ def copy_content(source: int, target: int) -> None:
 
 
 def _data(fd: int, size: int) -> Iterator[tuple[int, int]]:
-    """The parts of an open file that are no holes; the whole where the file system does not tell."""
+    """The parts of an open file that are no holes; the whole where the file system does not
+    tell."""
     at = 0
     while at < size:
         try:
@@ -251,7 +260,9 @@ def _data(fd: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _copy_by_kernel(source: int, target: int, start: int, end: int) -> None:
-    while start < end and (done := os.copy_file_range(source, target, min(end - start, 1 << 30), start, start)):
+    while start < end and (
+        done := os.copy_file_range(source, target, min(end - start, 1 << 30), start, start)
+    ):
         start += done
 
 

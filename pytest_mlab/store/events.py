@@ -1,7 +1,8 @@
-"""The trace's events: one JSON object a line of ``trace.jsonl``, the only source of a trial's metrics.
+"""The trace's events: one JSON object a line of ``trace.jsonl``, the only source of a trial's
+metrics.
 
-``v`` is the event's format version, ``t`` the Unix time in seconds at which it was written. Readers ignore
-fields that they do not know; a field's meaning never changes, a new meaning gets a new name.
+``v`` is the event's format version, ``t`` the Unix time in seconds at which it was written. Readers
+ignore fields that they do not know; a field's meaning never changes, a new meaning gets a new name.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class TrialStarted(_Event):
 
 
 class ModelCall(_Event):
-    """One model call, failed ones included; ``prompt`` and ``reply`` are digests of blobs in the run's store."""
+    """One model call, failed ones included; ``prompt`` and ``reply`` are digests of blobs in the
+    run's store."""
 
     type: Literal["model_call"] = "model_call"
     role: str
@@ -63,7 +65,8 @@ class ModelCall(_Event):
 
 
 class StepDone(_Event):
-    """One step. ``set`` and ``deleted`` are what the workspace changed since the step before: path → digest."""
+    """One step. ``set`` and ``deleted`` are what the workspace changed since the step before: path
+    → digest."""
 
     type: Literal["step"] = "step"
     index: int
@@ -83,7 +86,8 @@ class StepDone(_Event):
 
 
 class WorkspaceRestoring(_Event):
-    """The workspace is about to become what it was after ``step`` (0: the fresh one), which is ``snapshot``."""
+    """The workspace is about to become what it was after ``step`` (0: the fresh one), which is
+    ``snapshot``."""
 
     type: Literal["workspace_restoring"] = "workspace_restoring"
     step: int
@@ -91,8 +95,8 @@ class WorkspaceRestoring(_Event):
 
 
 class WorkspaceRestored(_Event):
-    """It has; ``snapshot`` is what it is now, ``set`` and ``deleted`` what that changed, as in a step. ``missing`` are
-    files whose content was not kept: they are not there."""
+    """It has; ``snapshot`` is what it is now, ``set`` and ``deleted`` what that changed, as in a
+    step. ``missing`` are files whose content was not kept: they are not there."""
 
     type: Literal["workspace_restored"] = "workspace_restored"
     step: int
@@ -105,8 +109,8 @@ class WorkspaceRestored(_Event):
 
 
 class ProgramEnded(_Event):
-    """An agent's program ended. ``output`` is what it printed, long ones cut in the middle; ``output_file`` keeps it
-    whole."""
+    """An agent's program ended. ``output`` is what it printed, long ones cut in the middle;
+    ``output_file`` keeps it whole."""
 
     type: Literal["program_ended"] = "program_ended"
     argv: list[str]
@@ -132,7 +136,8 @@ class AgentEnded(_Event):
     type: Literal["agent_ended"] = "agent_ended"
     ended_by: EndedBy
     outcome: Outcome | None = None
-    """Set when the end decides the outcome before any evaluation (agent, infra or provider error)."""
+    """Set when the end decides the outcome before any evaluation (agent, infra or provider
+    error)."""
     reason: str = ""
     snapshot: str = ""
     tampered: list[str] = Field(default_factory=list)

@@ -1,8 +1,7 @@
 """The trace of a trial: ``trace.jsonl``, one event a line, appended and never rewritten.
 
-Every event is one ``write`` to a file opened for appending, so that a killed process leaves whole lines and at most
-one torn one at the end. Readers are lazy and stop before a torn last line.
-"""
+Every event is one ``write`` to a file opened for appending, so that a killed process leaves whole
+lines and at most one torn one at the end. Readers are lazy and stop before a torn last line."""
 
 from __future__ import annotations
 
@@ -25,7 +24,8 @@ _TAIL = 1 << 16
 
 
 class Journal:
-    """An open trace, to append to. A context manager; the process that writes is the only writer at a time."""
+    """An open trace, to append to. A context manager; the process that writes is the only writer at
+    a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -33,7 +33,8 @@ class Journal:
         self._drop_torn_tail()
 
     def write(self, event: Event) -> None:
-        """Append ``event``. Raises StoreError when the disk does not take it or the journal is closed."""
+        """Append ``event``. Raises StoreError when the disk does not take it or the journal is
+        closed."""
         if self._fd < 0:
             raise StoreError(f"{self.path} is closed; an event came after the trial's end")
         view = memoryview(_line(event))
@@ -41,7 +42,9 @@ class Journal:
             while view:
                 view = view[os.write(self._fd, view) :]
         except OSError as error:
-            raise StoreError(f"{self.path} takes no more events ({error}); free the disk and resume the run") from error
+            raise StoreError(
+                f"{self.path} takes no more events ({error}); free the disk and resume the run"
+            ) from error
 
     def close(self) -> None:
         """Wait until every event is on the disk, and close. May be called again."""
@@ -55,7 +58,12 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _drop_torn_tail(self) -> None:
@@ -65,7 +73,8 @@ class Journal:
 
 
 def read_events(path: Path) -> Iterator[Event]:
-    """The events of a trace, one at a time. Nothing when there is no trace; a torn last line is left out.
+    """The events of a trace, one at a time. Nothing when there is no trace; a torn last line is
+    left out.
 
     Raises StoreError when a line before the last is damaged, or was written by a newer version.
     """
@@ -101,13 +110,13 @@ def parse_event(line: bytes, where: str) -> Event:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise StoreError(
-            f"{where}: no event of the trace ({first['msg']}); the file was edited or comes from another version: "
-            "read it with the version that wrote it, or run the trial again"
+            f"{where}: no event of the trace ({first['msg']}); the file was edited or comes from"
+            " another version: read it with the version that wrote it, or run the trial again"
         ) from None
     if event.v > EVENT_VERSION:
         raise StoreError(
-            f"{where}: event version {event.v}, this version of pytest-mlab reads up to {EVENT_VERSION}; "
-            "read it with the version that wrote it"
+            f"{where}: event version {event.v}, this version of pytest-mlab reads up to"
+            f" {EVENT_VERSION}; read it with the version that wrote it"
         )
     return event
 
@@ -139,7 +148,8 @@ def _line(event: Event) -> bytes:
         limit //= 4
     if len(line) > MAX_LINE:
         raise StoreError(
-            f"an event of type {event.type} takes {len(line)} bytes with all its texts cut; it is too large"
+            f"an event of type {event.type} takes {len(line)} bytes with all its texts cut; it is"
+            " too large"
         )
     return line
 
@@ -156,7 +166,10 @@ def _tidy(value: Any, limit: int) -> Any:
         if len(clean) <= limit:
             return clean
         half = limit // 2
-        return f"{clean[:half]}[… {len(clean) - 2 * half} characters left out of the trace …]{clean[-half:]}"
+        return (
+            f"{clean[:half]}[… {len(clean) - 2 * half} characters left out of the trace"
+            f" …]{clean[-half:]}"
+        )
     if isinstance(value, dict):
         return {_tidy(k, limit): _tidy(v, limit) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

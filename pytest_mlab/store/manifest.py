@@ -2,18 +2,15 @@
 
 A line is a JSON list of the path and one of these entries:
 
-    <sha256>           a file; its content is in the run's store
-    exec:<sha256>      the same, executable by its owner
-    large:<sha256>     a file past the size limit, or past the run's disk budget: stored with the final snapshot only
-    public:<sha256>    a file of the task's public data: never stored, found in the prepared data by its digest
-    mounted:<sha256>   the same, shown by the sandbox over a placeholder that is not looked at
-    link:<target>      a symbolic link, never followed
-    dir:               an empty folder
-    unreadable:        a file that could not be opened
+    <sha256>           a file; its content is in the run's store exec:<sha256>      the same,
+    executable by its owner large:<sha256>     a file past the size limit, or past the run's disk
+    budget: stored with the final snapshot only public:<sha256>    a file of the task's public data:
+    never stored, found in the prepared data by its digest mounted:<sha256>   the same, shown by the
+    sandbox over a placeholder that is not looked at link:<target>      a symbolic link, never
+    followed dir:               an empty folder unreadable:        a file that could not be opened
 
-Paths are relative, with ``/``. Mounted files come first, otherwise lines are sorted by path. A name that is no UTF-8 is
-written as ``%b:`` and its percent-encoded bytes.
-"""
+Paths are relative, with ``/``. Mounted files come first, otherwise lines are sorted by path. A name
+that is no UTF-8 is written as ``%b:`` and its percent-encoded bytes."""
 
 from __future__ import annotations
 
@@ -73,13 +70,19 @@ def of(tree: Mapping[str, str]) -> bytes:
 
 
 def parse(data: bytes, source: str) -> dict[str, str]:
-    """The tree (encoded path → entry) of a manifest; ``source`` names it in errors. Raises StoreError."""
+    """The tree (encoded path → entry) of a manifest; ``source`` names it in errors. Raises
+    StoreError."""
     if not data.startswith(HEADER):
-        raise StoreError(f"{source} is no manifest of this version (it begins with {data[:20]!r}); start a new run")
+        raise StoreError(
+            f"{source} is no manifest of this version (it begins with {data[:20]!r}); start a"
+            " new run"
+        )
     try:
         return dict(json.loads(row) for row in data[len(HEADER) :].splitlines())
     except (ValueError, TypeError) as error:
-        raise StoreError(f"{source} is damaged ({error}); restore the run directory from a copy") from None
+        raise StoreError(
+            f"{source} is damaged ({error}); restore the run directory from a copy"
+        ) from None
 
 
 def digest_of(entry: str) -> str:
@@ -105,13 +108,17 @@ def restore(
 ) -> tuple[str, ...]:
     """Write the files of ``tree`` into the folder ``target`` (made when absent, otherwise empty).
 
-    ``public`` gives the task's public data; None leaves those files out. Returns the paths whose content was never
-    stored (large files of a step, unreadable ones). Raises StoreError on damage, OSError.
-    """
+    ``public`` gives the task's public data; None leaves those files out. Returns the paths whose
+    content was never stored (large files of a step, unreadable ones). Raises StoreError on damage,
+    OSError."""
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
         raise StoreError(f"{target} is not empty; restore a snapshot into a new folder")
-    by_digest = {} if public is None else {digest: public.folder / path for path, digest in public.files.items()}
+    by_digest = (
+        {}
+        if public is None
+        else {digest: public.folder / path for path, digest in public.files.items()}
+    )
     links: dict[Path, str] = {}
     missing: list[str] = []
     for path, entry in tree.items():
@@ -143,7 +150,10 @@ def restore(
 def _place(target: Path, path: str) -> Path:
     parts = decode(path).split("/")
     if any(part in ("", ".", "..") for part in parts):
-        raise StoreError(f"a snapshot holds the path {path!r}, which leads out of it; the run directory was edited")
+        raise StoreError(
+            f"a snapshot holds the path {path!r}, which leads out of it; the run directory was"
+            " edited"
+        )
     return target.joinpath(*parts)
 
 

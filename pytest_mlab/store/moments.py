@@ -13,7 +13,8 @@ from pytest_mlab.store.trialdir import TrialDir
 
 
 class Moment(NamedTuple):
-    """A workspace of the past: after ``step`` (0 is the fresh one, None the final one), as an encoded tree."""
+    """A workspace of the past: after ``step`` (0 is the fresh one, None the final one), as an
+    encoded tree."""
 
     step: int | None
     id: str
@@ -21,7 +22,8 @@ class Moment(NamedTuple):
 
 
 def moments(trial: TrialDir, store: ContentStore) -> Iterator[Moment]:
-    """The workspaces of a trial in order: fresh, after each step, final. Read lazily from the trace.
+    """The workspaces of a trial in order: fresh, after each step, final. Read lazily from the
+    trace.
 
     Raises StoreError when a snapshot cannot be put together again.
     """
@@ -55,14 +57,19 @@ def moments(trial: TrialDir, store: ContentStore) -> Iterator[Moment]:
 def moment(trial: TrialDir, store: ContentStore, step: int | None) -> Moment:
     """The workspace after ``step`` (0 is the fresh one, None the final one).
 
-    Raises StoreError when the trace has no such step, or its recorded changes do not add up to its snapshot id.
-    """
+    Raises StoreError when the trace has no such step, or its recorded changes do not add up to its
+    snapshot id."""
     known: list[str] = []
     for found in moments(trial, store):
         if found.step == step:
             if manifest.snapshot_id(found.tree) != found.id:
-                raise StoreError(f"{trial.path}: the changes up to step {step} do not add up to snapshot {found.id}")
+                raise StoreError(
+                    f"{trial.path}: the changes up to step {step} do not add up to snapshot"
+                    f" {found.id}"
+                )
             return found
         known.append("final" if found.step is None else str(found.step))
     wanted = "final workspace" if step is None else f"step {step}"
-    raise StoreError(f"{trial.path} has no snapshot of the {wanted}; it has: {', '.join(known) or 'none'}")
+    raise StoreError(
+        f"{trial.path} has no snapshot of the {wanted}; it has: {', '.join(known) or 'none'}"
+    )

@@ -14,7 +14,8 @@ REPORTS = Path("reports")
 
 
 def find_run(name: str, reports: Path = REPORTS) -> RunDir:
-    """The run called ``name``: a run directory's path, a run id under ``reports``, or ``last`` for the newest there.
+    """The run called ``name``: a run directory's path, a run id under ``reports``, or ``last`` for
+    the newest there.
 
     Raises ConfigError that names what exists, StoreError when the run cannot be read.
     """
@@ -24,12 +25,19 @@ def find_run(name: str, reports: Path = REPORTS) -> RunDir:
         if (path / PLAN).is_file():
             return RunDir.open(path)
     known = [path.name for path in _newest_first(reports)]
-    exists = f"runs there: {', '.join(nearest_first(name, known)[:5])}" if known else f"{reports} holds no run"
-    raise ConfigError(f"{name!r} is no run: neither a folder with a {PLAN} nor a run id under {reports}; {exists}")
+    exists = (
+        f"runs there: {', '.join(nearest_first(name, known)[:5])}"
+        if known
+        else f"{reports} holds no run"
+    )
+    raise ConfigError(
+        f"{name!r} is no run: neither a folder with a {PLAN} nor a run id under {reports}; {exists}"
+    )
 
 
 def find_trial(name: str, run: RunDir) -> TrialId:
-    """The planned trial called ``name`` (as in test ids), or the one whose folder in the run ``name`` is.
+    """The planned trial called ``name`` (as in test ids), or the one whose folder in the run
+    ``name`` is.
 
     Raises ConfigError that names the nearest ones.
     """
@@ -41,14 +49,19 @@ def find_trial(name: str, run: RunDir) -> TrialId:
         if folder == (run.path / trial.folder).absolute():
             return trial
     nearest = nearest_first(name, by_name)[:6]
-    raise ConfigError(f"{unknown('trial', name, nearest)} (run {run.plan.run_id} has {len(by_name)})")
+    raise ConfigError(
+        f"{unknown('trial', name, nearest)} (run {run.plan.run_id} has {len(by_name)})"
+    )
 
 
 def _last(reports: Path) -> RunDir:
     for run in map(_readable, _newest_first(reports)):
         if run is not None:
             return run
-    raise ConfigError(f"{reports} holds no run; name a run directory, or start a run first (pytest --mlab-agent=...)")
+    raise ConfigError(
+        f"{reports} holds no run; name a run directory, or start a run first (pytest"
+        " --mlab-agent=...)"
+    )
 
 
 def _readable(path: Path) -> RunDir | None:
@@ -60,5 +73,7 @@ def _readable(path: Path) -> RunDir | None:
 
 def _newest_first(reports: Path) -> list[Path]:
     """Run directories; their names, the run ids, sort by time."""
-    found = (path for path in (reports.iterdir() if reports.is_dir() else ()) if (path / PLAN).is_file())
+    found = (
+        path for path in (reports.iterdir() if reports.is_dir() else ()) if (path / PLAN).is_file()
+    )
     return sorted(found, key=lambda path: path.name, reverse=True)

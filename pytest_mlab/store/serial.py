@@ -1,9 +1,9 @@
 """Plans, settings and results as JSON and back.
 
-Writing walks the value itself, so that a foreign scalar (``np.float64`` is a ``float`` to isinstance, and breaks every
-reader that has no numpy) is refused by name; reading goes through pydantic, so that a damaged file is refused by name
-as well. Infinite and undefined numbers are written as ``Infinity``, ``-Infinity`` and ``NaN``, as Python's json does.
-"""
+Writing walks the value itself, so that a foreign scalar (``np.float64`` is a ``float`` to
+isinstance, and breaks every reader that has no numpy) is refused by name; reading goes through
+pydantic, so that a damaged file is refused by name as well. Infinite and undefined numbers are
+written as ``Infinity``, ``-Infinity`` and ``NaN``, as Python's json does."""
 
 from __future__ import annotations
 
@@ -26,33 +26,42 @@ _FORMATS: dict[type, int] = {Plan: PLAN_FORMAT, TrialResult: RESULT_FORMAT}
 
 
 def to_json(value: Plan | RunSettings | TrialResult) -> str:
-    """``value`` as indented JSON text. Raises WireError when a field holds anything but plain values."""
+    """``value`` as indented JSON text. Raises WireError when a field holds anything but plain
+    values."""
     return json.dumps(plain(value), indent=1, ensure_ascii=False) + "\n"
 
 
 def plain(value: Any, where: str = "") -> Any:
-    """``value`` (frozen dataclasses, enums, mappings, sequences, scalars) as lists, dicts and exact builtins.
+    """``value`` (frozen dataclasses, enums, mappings, sequences, scalars) as lists, dicts and exact
+    builtins.
 
-    Raises WireError naming the field when a scalar is of any other type, numpy's and paths included.
-    """
+    Raises WireError naming the field when a scalar is of any other type, numpy's and paths
+    included."""
     where = where or type(value).__name__
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Enum):
         return plain(value.value, where)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name), f"{where}.{f.name}") for f in dataclasses.fields(value)}
+        return {
+            f.name: plain(getattr(value, f.name), f"{where}.{f.name}")
+            for f in dataclasses.fields(value)
+        }
     if isinstance(value, Mapping):
         return {_key(k, where): plain(v, f"{where}[{k!r}]") for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v, f"{where}[{i}]") for i, v in enumerate(value)]
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    raise WireError(f"{where} holds a {kind} ({value!r:.80}); make it a plain int, float, str or bool first")
+    raise WireError(
+        f"{where} holds a {kind} ({value!r:.80}); make it a plain int, float, str or bool first"
+    )
 
 
 def _key(key: Any, where: str) -> str:
     if type(key) is not str:
-        raise WireError(f"{where} has a key of type {type(key).__name__} ({key!r:.80}); keys are plain strings")
+        raise WireError(
+            f"{where} has a key of type {type(key).__name__} ({key!r:.80}); keys are plain strings"
+        )
     return key
 
 
@@ -66,7 +75,8 @@ def _adapter(kind: type[T]) -> TypeAdapter[T]:
 
 
 def from_json(kind: type[T], text: str | bytes, source: str) -> T:
-    """The ``kind`` (Plan, RunSettings, TrialResult) that ``text`` holds; ``source`` names the file in errors.
+    """The ``kind`` (Plan, RunSettings, TrialResult) that ``text`` holds; ``source`` names the file
+    in errors.
 
     Raises StoreError when the text is torn, of another format, or not a ``kind``.
     """
@@ -81,8 +91,8 @@ def from_json(kind: type[T], text: str | bytes, source: str) -> T:
         found = data.get("format") if isinstance(data, dict) else None
         if found != expected:
             raise StoreError(
-                f"{source} has format {found!r}, this version of pytest-mlab reads format {expected}; "
-                "read it with the version that wrote it, or start a new run"
+                f"{source} has format {found!r}, this version of pytest-mlab reads format"
+                f" {expected}; read it with the version that wrote it, or start a new run"
             )
     try:
         return _adapter(kind).validate_python(data)
@@ -90,6 +100,6 @@ def from_json(kind: type[T], text: str | bytes, source: str) -> T:
         first = error.errors(include_url=False)[0]
         key = ".".join(map(str, first["loc"])) or "the whole file"
         raise StoreError(
-            f"{source}: {key}: {first['msg']} (found {first['input']!r:.80}); it was edited or is of a foreign "
-            "program; restore it or start a new run"
+            f"{source}: {key}: {first['msg']} (found {first['input']!r:.80}); it was edited or is"
+            " of a foreign program; restore it or start a new run"
         ) from None

@@ -1,8 +1,9 @@
-"""What all workers of a run share: the dollars spent, the models that were given up, and how long to leave one alone.
+"""What all workers of a run share: the dollars spent, the models that were given up, and how long
+to leave one alone.
 
-One SQLite file in the run directory. Every call commits, so that a killed process loses nothing that it reported, and
-a connection lives no longer than a call, so that it may come from any process or thread.
-"""
+One SQLite file in the run directory. Every call commits, so that a killed process loses nothing
+that it reported, and a connection lives no longer than a call, so that it may come from any process
+or thread."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ create table if not exists held (endpoint text primary key, until real);
 
 @dataclass(frozen=True)
 class Spending:
-    """``dollars`` that all model calls of a run cost, in all of its sessions; ``unpriced`` calls have no known price
-    and are not in it."""
+    """``dollars`` that all model calls of a run cost, in all of its sessions; ``unpriced`` calls
+    have no known price and are not in it."""
 
     dollars: float = 0.0
     calls: int = 0
@@ -46,7 +47,8 @@ class GivenUp:
 
 
 class Shared:
-    """The file in the folder of a run; made when something is first written. ``now`` gives Unix seconds.
+    """The file in the folder of a run; made when something is first written. ``now`` gives Unix
+    seconds.
 
     Raises StoreError when the file cannot be read or written.
     """
@@ -60,14 +62,18 @@ class Shared:
     def spend(self, trial: str, model: str, dollars: float | None) -> None:
         """Add a model call; ``dollars`` None: its price is unknown."""
         with self._open() as db:
-            db.execute("insert into spent values (?, ?, ?, ?)", (self._now(), trial, model, dollars))
+            db.execute(
+                "insert into spent values (?, ?, ?, ?)", (self._now(), trial, model, dollars)
+            )
 
     def spending(self) -> Spending:
         """The sum of all calls so far."""
         if not self.path.exists():
             return Spending()
         with self._open() as db:
-            dollars, calls, priced = db.execute("select total(dollars), count(*), count(dollars) from spent").fetchone()
+            dollars, calls, priced = db.execute(
+                "select total(dollars), count(*), count(dollars) from spent"
+            ).fetchone()
         return Spending(dollars, calls, calls - priced)
 
     # --- models ------------------------------------------------------------------------------------------------
@@ -75,7 +81,10 @@ class Shared:
     def give_up(self, endpoint: str, kind: str, reason: str) -> None:
         """Nobody is to ask ``endpoint`` any more; who says so first is remembered."""
         with self._open() as db:
-            db.execute("insert or ignore into given_up values (?, ?, ?, ?)", (endpoint, self._now(), kind, reason))
+            db.execute(
+                "insert or ignore into given_up values (?, ?, ?, ?)",
+                (endpoint, self._now(), kind, reason),
+            )
 
     def given_up(self) -> dict[str, GivenUp]:
         """The endpoints that were given up."""
@@ -118,8 +127,13 @@ class Shared:
             finally:
                 db.close()
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be used ({error}); free the disk, or start a new run") from error
+            raise StoreError(
+                f"{self.path} cannot be used ({error}); free the disk, or start a new run"
+            ) from error
 
 
 _GIVEN_UP = "select endpoint, kind, reason from given_up order by at"
-_HOLD = "insert into held values (?, ?) on conflict (endpoint) do update set until = max(until, excluded.until)"
+_HOLD = (
+    "insert into held values (?, ?) on conflict (endpoint) do update set until = max(until,"
+    " excluded.until)"
+)

@@ -1,9 +1,9 @@
 """A snapshot of the workspace after every step, at a cost in proportion to what the step changed.
 
-A file whose size, times, inode and mode are those of the last snapshot is not read again. One case needs care, as in
-git's index: a file that was changed in the same tick of the file system's clock in which it was read may change once
-more without a trace in its times; such a file is read again the next time. The final snapshot believes no times.
-"""
+A file whose size, times, inode and mode are those of the last snapshot is not read again. One case
+needs care, as in git's index: a file that was changed in the same tick of the file system's clock
+in which it was read may change once more without a trace in its times; such a file is read again
+the next time. The final snapshot believes no times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from pytest_mlab.store import manifest
 from pytest_mlab.store.content import ContentStore, hash_fd, open_regular
 
 INLINE_ENTRIES = 500
-"""Changes of one step that its event lists; beyond, the whole manifest goes to the store instead."""
+"""Changes of one step that its event lists; beyond, the whole manifest goes to the store
+instead."""
 
 _INLINE_BYTES = 1 << 16
 _WARN_AT = 0.8
@@ -32,10 +33,10 @@ _TICK = max(1, int(time.clock_getres(_FILE_CLOCK) * _SECOND))
 class Change(NamedTuple):
     """What one snapshot found.
 
-    ``set`` (encoded path → entry, see :mod:`pytest_mlab.store.manifest`) and ``deleted`` go into the step's event; both
-    are empty when nothing changed, and when so much changed that the manifest was stored instead. ``changed``
-    counts all changes; ``notes`` are facts for the trace: files that were left out, a disk budget that runs short.
-    """
+    ``set`` (encoded path → entry, see :mod:`pytest_mlab.store.manifest`) and ``deleted`` go into
+    the step's event; both are empty when nothing changed, and when so much changed that the
+    manifest was stored instead. ``changed`` counts all changes; ``notes`` are facts for the trace:
+    files that were left out, a disk budget that runs short."""
 
     id: str
     set: dict[str, str]
@@ -53,11 +54,11 @@ class _Seen(NamedTuple):
 class Snapshots:
     """Snapshots of the folder ``root`` into ``store``.
 
-    ``public`` is the sha256 of the task's public files by relative path: they are referenced and never stored.
-    ``mounted`` are the paths (files or folders) below which the sandbox shows public files over a placeholder: they
-    are not looked at. ``file_limit`` (bytes): larger files are stored with the final snapshot only. ``disk_budget``
-    (bytes of the whole run's store, None for no limit): when it is reached, only final snapshots are stored.
-    """
+    ``public`` is the sha256 of the task's public files by relative path: they are referenced and
+    never stored. ``mounted`` are the paths (files or folders) below which the sandbox shows public
+    files over a placeholder: they are not looked at. ``file_limit`` (bytes): larger files are
+    stored with the final snapshot only. ``disk_budget`` (bytes of the whole run's store, None for
+    no limit): when it is reached, only final snapshots are stored."""
 
     def __init__(
         self,
@@ -82,14 +83,15 @@ class Snapshots:
         self._notes: list[str] = []
         shown = {p: d for p, d in self._public.items() if _below(p, self._mounted)}
         self._prefix = manifest.text(
-            manifest.line(manifest.encode(p), f"mounted:{shown[p]}") for p in sorted(shown, key=manifest.encode)
+            manifest.line(manifest.encode(p), f"mounted:{shown[p]}")
+            for p in sorted(shown, key=manifest.encode)
         )
         self._hash = hashlib.sha256(self._prefix)
         self._id = ""
 
     def begin(self) -> Change:
-        """The snapshot of the fresh workspace; its manifest is stored. Public files are believed to be what they
-        were copied from; nothing else may be writing to the workspace yet."""
+        """The snapshot of the fresh workspace; its manifest is stored. Public files are believed to
+        be what they were copied from; nothing else may be writing to the workspace yet."""
         newest = 0
         for path in self._public:
             if _below(path, self._mounted):
@@ -100,13 +102,16 @@ class Snapshots:
                 continue
             newest = max(newest, info.st_ctime_ns)
             self._seen[path] = _Seen(_key(info), f"public:{self._public[path]}", False)
-        while newest and newest >= _now() - _TICK:  # so that a change by the agent cannot fall into the same tick
+        while (
+            newest and newest >= _now() - _TICK
+        ):  # so that a change by the agent cannot fall into the same tick
             time.sleep(_TICK / _SECOND)
         return self._finish(self._scan(final=False), whole=True)
 
     def take(self, *, final: bool = False) -> Change:
-        """A snapshot of the workspace as it is. ``final`` reads every file but the public ones again, stores large
-        files as well, and stores the manifest. Raises StoreError, OSError when the store's disk is full."""
+        """A snapshot of the workspace as it is. ``final`` reads every file but the public ones
+        again, stores large files as well, and stores the manifest. Raises StoreError, OSError when
+        the store's disk is full."""
         return self._finish(self._scan(final=final), whole=final)
 
     @property
@@ -115,8 +120,8 @@ class Snapshots:
         return self._store
 
     def tree(self) -> dict[str, str]:
-        """What the workspace holds now (encoded path → entry), without what is mounted. It is no snapshot: the next one
-        tells the changes since the last."""
+        """What the workspace holds now (encoded path → entry), without what is mounted. It is no
+        snapshot: the next one tells the changes since the last."""
         return {manifest.encode(path): seen.entry for path, seen in self._scan(final=False).items()}
 
     # --- one scan --------------------------------------------------------------------------------------------
@@ -145,7 +150,12 @@ class Snapshots:
                             folders.append(path + "/")
                             continue
                         key, old = _key(info), seen.get(path)
-                        if old is not None and old.key == key and not old.racy and not (final and _own(old.entry)):
+                        if (
+                            old is not None
+                            and old.key == key
+                            and not old.racy
+                            and not (final and _own(old.entry))
+                        ):
                             found[path] = old
                         else:
                             new = self._look(path, info, now, final)
@@ -154,7 +164,10 @@ class Snapshots:
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                self._say(prefix, f"folder {prefix} cannot be read ({error.strerror}); what is in it is not kept")
+                self._say(
+                    prefix,
+                    f"folder {prefix} cannot be read ({error.strerror}); what is in it is not kept",
+                )
                 found[prefix[:-1]] = _Seen(_NO_KEY, "unreadable:", True)
                 continue
             if empty and prefix:
@@ -162,7 +175,8 @@ class Snapshots:
         return found
 
     def _look(self, path: str, info: os.stat_result, now: int, final: bool) -> _Seen | None:
-        """The entry of something that is new or may have changed; None when it is nothing to keep."""
+        """The entry of something that is new or may have changed; None when it is nothing to
+        keep."""
         place = f"{self._root}/{path}"
         if stat.S_ISLNK(info.st_mode):
             try:
@@ -170,7 +184,11 @@ class Snapshots:
             except OSError:
                 return None
         if not stat.S_ISREG(info.st_mode):
-            self._say(path, f"{path} is a {_SPECIAL.get(stat.S_IFMT(info.st_mode), 'special file')}; it is not kept")
+            self._say(
+                path,
+                f"{path} is a {_SPECIAL.get(stat.S_IFMT(info.st_mode), 'special file')}; it is not"
+                " kept",
+            )
             return None
         try:
             fd = open_regular(place)
@@ -197,8 +215,8 @@ class Snapshots:
             if used + info.st_size > _WARN_AT * self._disk_budget:
                 self._say(
                     "disk budget",
-                    f"the run's snapshots take {used >> 20} of the {self._disk_budget >> 20} MiB that they may; "
-                    "past that only final snapshots are stored",
+                    f"the run's snapshots take {used >> 20} of the {self._disk_budget >> 20} MiB"
+                    " that they may; past that only final snapshots are stored",
                 )
         if (large or full) and not final:
             digest = hash_fd(fd)
@@ -210,7 +228,8 @@ class Snapshots:
             digest = self._store.put_fd(fd, unless=self._public_digests).digest
         except OSError as error:
             raise StoreError(
-                f"{path} cannot be kept in {self._store.root} ({error}); free the disk and resume the run"
+                f"{path} cannot be kept in {self._store.root} ({error}); free the disk and resume"
+                " the run"
             ) from error
         if digest in self._public_digests:
             return f"public:{digest}"
@@ -221,7 +240,9 @@ class Snapshots:
     def _finish(self, found: dict[str, _Seen], *, whole: bool) -> Change:
         old, self._seen = self._seen, found
         changed = {
-            path: new.entry for path, new in found.items() if (was := old.get(path)) is None or was.entry != new.entry
+            path: new.entry
+            for path, new in found.items()
+            if (was := old.get(path)) is None or was.entry != new.entry
         }
         deleted = sorted(manifest.encode(path) for path in old.keys() - found.keys())
         if not self._id:  # the first snapshot: everything is new
@@ -238,12 +259,17 @@ class Snapshots:
         hasher = self._hash.copy()
         hasher.update(body)
         self._id = hasher.hexdigest()
-        inline = len(entries) + len(deleted) <= INLINE_ENTRIES and _bytes(entries, deleted) <= _INLINE_BYTES
+        inline = (
+            len(entries) + len(deleted) <= INLINE_ENTRIES
+            and _bytes(entries, deleted) <= _INLINE_BYTES
+        )
         if whole or not inline:
             self._store.put_bytes(self._prefix + body)
         changes = len(entries) + len(deleted)
         return (
-            Change(self._id, entries, deleted, changes, notes) if inline else Change(self._id, {}, [], changes, notes)
+            Change(self._id, entries, deleted, changes, notes)
+            if inline
+            else Change(self._id, {}, [], changes, notes)
         )
 
     def _say(self, about: str, note: str) -> None:
@@ -255,7 +281,12 @@ class Snapshots:
 
 _NO_KEY = (0, 0, 0, 0, 0)
 _EMPTY_FOLDER = _Seen(_NO_KEY, "dir:", True)
-_SPECIAL = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
+_SPECIAL = {
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+}
 
 
 def _key(info: os.stat_result) -> tuple[int, int, int, int, int]:
@@ -268,8 +299,8 @@ def _now() -> int:
 
 
 def _racy(info: os.stat_result, now: int) -> bool:
-    """True when a change after ``now`` could leave the file's times as they are: it was stamped in this very tick, or
-    its file system stamps whole seconds only."""
+    """True when a change after ``now`` could leave the file's times as they are: it was stamped in
+    this very tick, or its file system stamps whole seconds only."""
     slack = 2 * _SECOND if info.st_ctime_ns % _SECOND == 0 else _TICK
     return info.st_ctime_ns >= now - slack
 

@@ -20,9 +20,8 @@ TRACE = "trace.jsonl"
 class TrialDir:
     """The folder of trial ``id``: ``trace.jsonl`` while it runs, ``result.json`` once it is done.
 
-    ``outputs``, ``logs`` and ``backups`` are its subfolders for whole outputs, the agent's notes and the files
-    that edits replaced; all are made on first use.
-    """
+    ``outputs``, ``logs`` and ``backups`` are its subfolders for whole outputs, the agent's notes
+    and the files that edits replaced; all are made on first use."""
 
     def __init__(self, path: Path, trial: TrialId) -> None:
         self.path = path
@@ -44,7 +43,8 @@ class TrialDir:
         return self._made("backups")
 
     def result(self) -> TrialResult | None:
-        """The result, None while there is none. Raises StoreError when it is of another format or another trial."""
+        """The result, None while there is none. Raises StoreError when it is of another format or
+        another trial."""
         file = self.path / RESULT
         try:
             text = file.read_bytes()
@@ -59,10 +59,13 @@ class TrialDir:
         return result
 
     def write_result(self, result: TrialResult) -> None:
-        """Write the result, once: it is the last file of a trial. Raises StoreError when there is one already."""
+        """Write the result, once: it is the last file of a trial. Raises StoreError when there is
+        one already."""
         file = self.path / RESULT
         if file.exists():
-            raise StoreError(f"{file} exists already; a trial ends once (use restart() to run it again)")
+            raise StoreError(
+                f"{file} exists already; a trial ends once (use restart() to run it again)"
+            )
         self.path.mkdir(parents=True, exist_ok=True)
         write_text(file, serial.to_json(result), durable=True)
 
@@ -80,7 +83,8 @@ class TrialDir:
         return read_last_event(self.path / TRACE)
 
     def restart(self) -> None:
-        """Put an earlier attempt's files aside in ``attempts/<n>/``, so that the trial starts afresh."""
+        """Put an earlier attempt's files aside in ``attempts/<n>/``, so that the trial starts
+        afresh."""
         names = [n for n in _names(self.path) if n != "attempts"]
         if not names:
             return
@@ -88,7 +92,8 @@ class TrialDir:
         number = 1 + max((int(n) for n in _names(attempts) if n.isdigit()), default=0)
         aside = attempts / str(number)
         aside.mkdir()
-        # The result goes first: what is left behind by a kill in between is an unfinished trial, never a wrong one.
+        # The result goes first: what is left behind by a kill in between is an unfinished trial,
+        # never a wrong one.
         for name in sorted(names, key=lambda n: n != RESULT):
             os.rename(self.path / name, aside / name)
 

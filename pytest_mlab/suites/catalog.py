@@ -15,10 +15,11 @@ from pytest_mlab.suites.members import left_out, members
 
 
 class Catalog:
-    """Suites by name: of ``rootdir``'s own ``task_suites/`` first, then the built-in ones, then those of installed
-    packages. A suite is taken whole from the first place that has its name. In place of a name, a suite may be said by
-    the path of its folder, relative to the working directory or to ``rootdir``. Tasks in MLAgentBench's format are read
-    by way of ``cache`` (default: the user's cache)."""
+    """Suites by name: of ``rootdir``'s own ``task_suites/`` first, then the built-in ones, then
+    those of installed packages. A suite is taken whole from the first place that has its name. In
+    place of a name, a suite may be said by the path of its folder, relative to the working
+    directory or to ``rootdir``. Tasks in MLAgentBench's format are read by way of ``cache``
+    (default: the user's cache)."""
 
     def __init__(self, rootdir: Path, cache: Path | None = None) -> None:
         self._rootdir = rootdir
@@ -35,12 +36,15 @@ class Catalog:
             return self._at_path(suite)
         known = self._known()
         if suite not in known:
-            places = ", ".join(str(place) for place in locate.search_path(self._rootdir, "task_suites"))
+            places = ", ".join(
+                str(place) for place in locate.search_path(self._rootdir, "task_suites")
+            )
             raise ConfigError(f"{unknown('suite', suite, known)} (looked in {places})")
         return known[suite]
 
     def task_names(self, suite: str) -> tuple[str, ...]:
-        """Names of a suite's tasks, sorted; broken tasks included. Raises ConfigError for an unknown suite."""
+        """Names of a suite's tasks, sorted; broken tasks included. Raises ConfigError for an
+        unknown suite."""
         return tuple(members(self.folder(suite)))
 
     def left_out(self, suite: str) -> Mapping[str, str]:
@@ -48,8 +52,9 @@ class Catalog:
         return left_out(self.folder(suite))
 
     def tasks(self, suite: str, names: Collection[str] | None = None) -> tuple[Task, ...]:
-        """A suite's tasks, or those of ``names``, sorted by name; folders in MLAgentBench's format that cannot be read
-        have a ``fault``. Raises SuiteError that says what is wrong with every task that has a broken task.toml."""
+        """A suite's tasks, or those of ``names``, sorted by name; folders in MLAgentBench's format
+        that cannot be read have a ``fault``. Raises SuiteError that says what is wrong with every
+        task that has a broken task.toml."""
         loaded: list[Task] = []
         broken: list[str] = []
         for name, folder in members(self.folder(suite)).items():
@@ -81,13 +86,14 @@ class Catalog:
             raise ConfigError(f"--mlab-suite={suite}: there is no such folder")
         if is_foreign(folder) or (folder / TASK_FILE).is_file():
             raise ConfigError(
-                f"{suite} is one task; name the folder of tasks that it lies in, and the task by --mlab-task or -k"
+                f"{suite} is one task; name the folder of tasks that it lies in, and the task by"
+                " --mlab-task or -k"
             )
         if not members(folder):
             others = "".join(f"; {name} has {why}" for name, why in left_out(folder).items())
             raise ConfigError(
-                f"{suite} holds no task: a task is a folder with task.toml, or in MLAgentBench's format with env/, "
-                f"scripts/research_problem.txt and scripts/eval.py{others}"
+                f"{suite} holds no task: a task is a folder with task.toml, or in MLAgentBench's"
+                f" format with env/, scripts/research_problem.txt and scripts/eval.py{others}"
             )
         return folder.resolve()
 

@@ -1,4 +1,5 @@
-"""What the parts of a task must agree on: its table, its files, its description, its measured scores."""
+"""What the parts of a task must agree on: its table, its files, its description, its measured
+scores."""
 
 from __future__ import annotations
 
@@ -9,7 +10,13 @@ from pathlib import Path, PurePosixPath
 from statistics import fmean, stdev
 
 from pytest_mlab.suites.problems import Problem
-from pytest_mlab.suites.schema import MeasuredTable, MetricTable, SourceTable, TaskFile, VariantTable
+from pytest_mlab.suites.schema import (
+    MeasuredTable,
+    MetricTable,
+    SourceTable,
+    TaskFile,
+    VariantTable,
+)
 
 NEEDED_FILES = ("description.md", "data.py", "evaluator.py", "reference/actions.toml")
 DIRECTION_WORDS = {"maximize": "higher is better", "minimize": "lower is better"}
@@ -18,7 +25,9 @@ _GENERATOR_REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.
 
 _KAGGLE_REF = re.compile(r"competitions/[\w-]+|datasets/[\w-]+/[\w-]+(/versions/[1-9]\d*)?")
 
-_HUGGINGFACE_REF = re.compile(r"(?:datasets|models)/[\w.-]+(?:/[\w.-]+)?@[0-9a-f]{40}(?::([^,:\s]+(?:,[^,:\s]+)*))?")
+_HUGGINGFACE_REF = re.compile(
+    r"(?:datasets|models)/[\w.-]+(?:/[\w.-]+)?@[0-9a-f]{40}(?::([^,:\s]+(?:,[^,:\s]+)*))?"
+)
 
 _GCS_REF = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]/[^\s/]\S*")
 
@@ -39,7 +48,10 @@ def problems_of(content: TaskFile, folder: Path) -> Iterator[Problem]:
 
 def _names(content: TaskFile, folder: Path) -> Iterator[Problem]:
     if content.task.name != folder.name:
-        yield Problem(("task", "name"), f'"{content.task.name}" found, must be the folder\'s name "{folder.name}"')
+        yield Problem(
+            ("task", "name"),
+            f'"{content.task.name}" found, must be the folder\'s name "{folder.name}"',
+        )
 
 
 def _files(content: TaskFile, folder: Path) -> Iterator[Problem]:
@@ -49,7 +61,9 @@ def _files(content: TaskFile, folder: Path) -> Iterator[Problem]:
     if not (folder / "env").is_dir():
         yield Problem((), "the task has no folder env/")
     elif not (folder / "env" / content.task.starter_script).is_file():
-        yield Problem(("task", "starter_script"), f"there is no file env/{content.task.starter_script}")
+        yield Problem(
+            ("task", "starter_script"), f"there is no file env/{content.task.starter_script}"
+        )
     if (folder / "baseline").is_dir() and not (folder / "baseline" / "actions.toml").is_file():
         yield Problem((), "the task has a folder baseline/ without actions.toml")
     if (folder / "trivial").is_dir() and not (folder / "trivial" / "actions.toml").is_file():
@@ -68,7 +82,10 @@ def _description(content: TaskFile, folder: Path) -> Iterator[Problem]:
         yield Problem(("metric", "name"), f'description.md does not say "{content.metric.name}"')
     words = DIRECTION_WORDS[content.metric.direction]
     if words not in text:
-        yield Problem(("metric", "direction"), f'"{content.metric.direction}": description.md must say "{words}"')
+        yield Problem(
+            ("metric", "direction"),
+            f'"{content.metric.direction}": description.md must say "{words}"',
+        )
 
 
 def _values(content: TaskFile) -> Iterator[Problem]:
@@ -76,7 +93,9 @@ def _values(content: TaskFile) -> Iterator[Problem]:
     if metric.low is not None and metric.high is not None and metric.low >= metric.high:
         yield Problem(("metric", "high"), f"{metric.high} found, must be above low = {metric.low}")
     if submission.columns and submission.kind != "csv":
-        yield Problem(("submission", "columns"), f'only a csv has columns, kind is "{submission.kind}"')
+        yield Problem(
+            ("submission", "columns"), f'only a csv has columns, kind is "{submission.kind}"'
+        )
     if len(set(submission.columns)) != len(submission.columns):
         yield Problem(("submission", "columns"), f"a column is named twice in {submission.columns}")
     if threshold.improvement is not None and threshold.absolute is not None:
@@ -88,7 +107,10 @@ def _values(content: TaskFile) -> Iterator[Problem]:
 def _requirements(lines: list[str]) -> Iterator[Problem]:
     for index, line in enumerate(lines):
         if reason := _requirement_fault(line):
-            yield Problem(("requirements", index), f'"{line}" is no requirement such as "numpy>=1.26": {reason}')
+            yield Problem(
+                ("requirements", index),
+                f'"{line}" is no requirement such as "numpy>=1.26": {reason}',
+            )
 
 
 def _requirement_fault(line: str) -> str:
@@ -101,7 +123,9 @@ def _requirement_fault(line: str) -> str:
     return ""
 
 
-def _variant(name: str, variant: VariantTable, content: TaskFile, folder: Path) -> Iterator[Problem]:
+def _variant(
+    name: str, variant: VariantTable, content: TaskFile, folder: Path
+) -> Iterator[Problem]:
     for index, source in enumerate(variant.source):
         for key, message in _source(source, folder):
             yield Problem(("data", name, "source", index, key), message)
@@ -120,15 +144,27 @@ def _source(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
     own = source.kind == "generator" and not source.ref
     if not own and source.kind != "mlagentbench" and not source.licence.strip():
         yield "licence", f"a source of kind {source.kind} needs a licence"
-    if source.kind in ("kaggle", "http", "huggingface", "coco-images", "gcs") and source.size_mb <= 0:
+    if (
+        source.kind in ("kaggle", "http", "huggingface", "coco-images", "gcs")
+        and source.size_mb <= 0
+    ):
         yield "size_mb", f"{source.size_mb} found: a source of kind {source.kind} needs its size"
     if source.kind == "generator" and source.ref and not _GENERATOR_REF.fullmatch(source.ref):
-        yield "ref", f'"{source.ref}" found, must be empty (data.py is the generator) or "<package>==<version>"'
+        yield (
+            "ref",
+            (
+                f'"{source.ref}" found, must be empty (data.py is the generator) or'
+                ' "<package>==<version>"'
+            ),
+        )
     if source.kind == "embedded":
         yield from _embedded(source, folder)
     if source.kind == "http":
         if not source.ref.startswith(("https://", "http://")):
-            yield "ref", f'"{source.ref}" found, must be an address that begins with https:// or http://'
+            yield (
+                "ref",
+                f'"{source.ref}" found, must be an address that begins with https:// or http://',
+            )
         if not source.sha256:
             yield "sha256", "a source of kind http needs the sha256 of its file"
     if source.kind == "kaggle":
@@ -153,9 +189,18 @@ def _embedded(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
 
 def _kaggle(source: SourceTable) -> Iterator[tuple[str, str]]:
     if not _KAGGLE_REF.fullmatch(source.ref):
-        yield "ref", f'"{source.ref}" found, must be "competitions/<slug>" or "datasets/<owner>/<slug>[/versions/<n>]"'
+        yield (
+            "ref",
+            (
+                f'"{source.ref}" found, must be "competitions/<slug>" or'
+                ' "datasets/<owner>/<slug>[/versions/<n>]"'
+            ),
+        )
     if not source.consent:
-        yield "consent", "a source of kind kaggle needs the address of the rules that a user must have accepted"
+        yield (
+            "consent",
+            "a source of kind kaggle needs the address of the rules that a user must have accepted",
+        )
 
 
 def _huggingface(source: SourceTable) -> Iterator[tuple[str, str]]:
@@ -163,8 +208,10 @@ def _huggingface(source: SourceTable) -> Iterator[tuple[str, str]]:
     if not found:
         yield (
             "ref",
-            f'"{source.ref}" found, must be "datasets/<owner>/<name>@<commit>:<path>,<path>" or "models/..." '
-            "with the 40 digits of a commit and paths, patterns or none",
+            (
+                f'"{source.ref}" found, must be "datasets/<owner>/<name>@<commit>:<path>,<path>" or'
+                ' "models/..." with the 40 digits of a commit and paths, patterns or none'
+            ),
         )
     elif source.sha256 and not re.fullmatch(r"[^,*?\[]+", found[1] or ""):
         yield "sha256", "only a source of kind huggingface that names one file has a sha256"
@@ -173,14 +220,23 @@ def _huggingface(source: SourceTable) -> Iterator[tuple[str, str]]:
 def _coco_images(source: SourceTable) -> Iterator[tuple[str, str]]:
     path = PurePosixPath(source.ref)
     if path.suffix != ".json" or path.is_absolute() or ".." in path.parts:
-        yield "ref", f'"{source.ref}" found, must be the path of a COCO file (.json) that a source before it brings'
+        yield (
+            "ref",
+            (
+                f'"{source.ref}" found, must be the path of a COCO file (.json) that a source'
+                " before it brings"
+            ),
+        )
     if source.sha256:
         yield "sha256", "a source of kind coco-images has none: it is many files"
 
 
 def _gcs(source: SourceTable) -> Iterator[tuple[str, str]]:
     if not _GCS_REF.fullmatch(source.ref):
-        yield "ref", f'"{source.ref}" found, must be "<bucket>/<pattern of names>" of Google Cloud Storage'
+        yield (
+            "ref",
+            f'"{source.ref}" found, must be "<bucket>/<pattern of names>" of Google Cloud Storage',
+        )
     if source.sha256:
         yield "sha256", "a source of kind gcs has none: the bucket's list has checksums"
 
@@ -191,8 +247,13 @@ def _measured(measured: MeasuredTable, metric: MetricTable) -> Iterator[tuple[st
     scale = max(abs(mean), std)
     if abs(measured.mean - mean) > _TOLERANCE * scale:
         yield "mean", f"{measured.mean} found, the mean of the scores is {mean:.6g}"
-    if abs(measured.std - std) > _TOLERANCE * scale and not math.isclose(measured.std, std, rel_tol=0.01):
-        yield "std", f"{measured.std} found, the standard deviation (ddof=1) of the scores is {std:.6g}"
+    if abs(measured.std - std) > _TOLERANCE * scale and not math.isclose(
+        measured.std, std, rel_tol=0.01
+    ):
+        yield (
+            "std",
+            f"{measured.std} found, the standard deviation (ddof=1) of the scores is {std:.6g}",
+        )
     low = -math.inf if metric.low is None else metric.low
     high = math.inf if metric.high is None else metric.high
     for score in scores:
@@ -201,14 +262,25 @@ def _measured(measured: MeasuredTable, metric: MetricTable) -> Iterator[tuple[st
             break
 
 
-def _baseline(baseline: MeasuredTable, content: TaskFile, folder: Path) -> Iterator[tuple[str, str]]:
+def _baseline(
+    baseline: MeasuredTable, content: TaskFile, folder: Path
+) -> Iterator[tuple[str, str]]:
     for score in (*baseline.scores, baseline.mean):
         if abs(score) >= 1e9 or 0 < abs(score) <= 1e-9:
-            yield "scores", f"{score:g} is a placeholder, no measured score; run the baseline (mlab measure)"
+            yield (
+                "scores",
+                f"{score:g} is a placeholder, no measured score; run the baseline (mlab measure)",
+            )
             return
     if baseline.mean <= 0 and content.threshold.absolute is None:
-        yield "mean", f"{baseline.mean} found: no share of a baseline of 0 or below; set threshold.absolute"
+        yield (
+            "mean",
+            f"{baseline.mean} found: no share of a baseline of 0 or below; set threshold.absolute",
+        )
     if baseline.measured == "filled-starter" and not (folder / "baseline").is_dir():
         yield "measured", '"filled-starter" found, but the task has no folder baseline/'
     if baseline.measured == "starter" and (folder / "baseline").is_dir():
-        yield "measured", '"starter" found, but the task has a folder baseline/: "filled-starter" is what is run'
+        yield (
+            "measured",
+            '"starter" found, but the task has a folder baseline/: "filled-starter" is what is run',
+        )

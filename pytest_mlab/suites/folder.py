@@ -1,4 +1,5 @@
-"""A task's folder as a set of files: which files count, a cheap signature of them, and the digest of their content."""
+"""A task's folder as a set of files: which files count, a cheap signature of them, and the digest
+of their content."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def files_of(folder: Path) -> list[str]:
 
 
 def signature(folder: Path) -> Signature:
-    """(relative path, size, modification time in ns, inode) of every file that counts, sorted by path."""
+    """(relative path, size, modification time in ns, inode) of every file that counts, sorted by
+    path."""
     return tuple(sorted(_scan(str(folder), "")))
 
 
@@ -42,7 +44,8 @@ def _scan(folder: str, prefix: str) -> Iterator[tuple[str, int, int, int]]:
 
 
 def digest_of(folder: Path, names: list[str]) -> str:
-    """sha256 over relative paths and contents; each part is preceded by its length, so that no two sets collide."""
+    """sha256 over relative paths and contents; each part is preceded by its length, so that no two
+    sets collide."""
     total = hashlib.sha256()
     for name in sorted(names):
         path, content = name.encode(), (folder / name).read_bytes()

@@ -1,4 +1,5 @@
-"""A task folder → :class:`~pytest_mlab.core.task.Task`, read and checked once a process as long as no file changes."""
+"""A task folder → :class:`~pytest_mlab.core.task.Task`, read and checked once a process as long as
+no file changes."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ _loaded: dict[tuple[Path, str], tuple[Signature, Task]] = {}
 def load_task(folder: Path, suite: str) -> Task:
     """The task in ``folder``, as a member of ``suite``.
 
-    Raises SuiteError that lists everything wrong with it, a line each: file, line, key, value found, values allowed.
-    """
+    Raises SuiteError that lists everything wrong with it, a line each: file, line, key, value
+    found, values allowed."""
     folder = folder.resolve()
     if not (folder / TASK_FILE).is_file():
         raise SuiteError(f"{folder / TASK_FILE}: there is no such file; a task folder needs one")
@@ -43,7 +44,10 @@ def load_task(folder: Path, suite: str) -> Task:
     known = _loaded.get((folder, suite))
     if known is None or known[0] != now:
         names = [name for name, _, _, _ in now]
-        known = _loaded[folder, suite] = (now, _task(_read(folder), folder, suite, digest_of(folder, names)))
+        known = _loaded[folder, suite] = (
+            now,
+            _task(_read(folder), folder, suite, digest_of(folder, names)),
+        )
     return known[1]
 
 
@@ -70,7 +74,12 @@ def _read(folder: Path) -> TaskFile:
 
 
 def _task(content: TaskFile, folder: Path, suite: str, digest: str) -> Task:
-    task, metric, submission, threshold = content.task, content.metric, content.submission, content.threshold
+    task, metric, submission, threshold = (
+        content.task,
+        content.metric,
+        content.submission,
+        content.threshold,
+    )
     tables = {"mini": content.data.mini, "full": content.data.full}
     return Task(
         name=task.name,
@@ -80,14 +89,23 @@ def _task(content: TaskFile, folder: Path, suite: str, digest: str) -> Task:
         modality=task.modality,
         folder=folder,
         description=(folder / "description.md").read_text(encoding="utf-8"),
-        metric=Metric(metric.name, Direction(metric.direction), metric.units, metric.low, metric.high),
-        submission=Submission(
-            submission.kind, submission.path, tuple(submission.columns), submission.rows, submission.max_mb
+        metric=Metric(
+            metric.name, Direction(metric.direction), metric.units, metric.low, metric.high
         ),
-        variants={name: _variant(name, table) for name, table in tables.items() if table is not None},
+        submission=Submission(
+            submission.kind,
+            submission.path,
+            tuple(submission.columns),
+            submission.rows,
+            submission.max_mb,
+        ),
+        variants={
+            name: _variant(name, table) for name, table in tables.items() if table is not None
+        },
         digest=digest,
         threshold=Threshold(
-            Threshold().improvement if threshold.improvement is None else threshold.improvement, threshold.absolute
+            Threshold().improvement if threshold.improvement is None else threshold.improvement,
+            threshold.absolute,
         ),
         resources=Resources(**content.resources.model_dump()),
         read_only=tuple(content.read_only),

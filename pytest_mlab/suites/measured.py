@@ -14,7 +14,8 @@ _KEYS = ("measured", "scores", "mean", "std", "machine")
 
 
 def summarise(scores: Sequence[float], *, measured: str, machine: str) -> Baseline:
-    """Scores rounded to what is worth writing down, with the mean and the standard deviation (ddof=1) of those."""
+    """Scores rounded to what is worth writing down, with the mean and the standard deviation
+    (ddof=1) of those."""
     kept = tuple(float(f"{score:.{SIGNIFICANT_DIGITS}g}") for score in scores)
     return Baseline(measured, kept, fmean(kept), stdev(kept) if len(kept) > 1 else 0.0, machine)
 
@@ -22,9 +23,8 @@ def summarise(scores: Sequence[float], *, measured: str, machine: str) -> Baseli
 def with_measured(text: str, table: str, result: Baseline) -> str:
     """``text`` with ``result`` as the table ``[table]``, such as ``data.mini.baseline``.
 
-    An existing table keeps its place, its comments and its blank lines; a new one comes after the last table of the
-    same data variant. All other lines stay as they are, byte for byte.
-    """
+    An existing table keeps its place, its comments and its blank lines; a new one comes after the
+    last table of the same data variant. All other lines stay as they are, byte for byte."""
     lines = text.splitlines(keepends=True)
     start = _header(lines, re.escape(table))
     if start is None:
@@ -32,7 +32,9 @@ def with_measured(text: str, table: str, result: Baseline) -> str:
         last = _header(lines, rf"{re.escape(variant)}(\.\w+)*", last=True)
         place = len(lines) if last is None else _end(lines, last)
         before = ["\n"] if place and lines[place - 1].strip() else []
-        return "".join([*_closed(lines[:place]), *before, f"[{table}]\n", *_entries(result), *lines[place:]])
+        return "".join(
+            [*_closed(lines[:place]), *before, f"[{table}]\n", *_entries(result), *lines[place:]]
+        )
     stop = _end(lines, start)
     kept = _without_entries(lines[start + 1 : stop])
     return "".join([*lines[: start + 1], *_entries(result), *kept, *lines[stop:]])
@@ -58,16 +60,20 @@ def _header(lines: Sequence[str], name: str, *, last: bool = False) -> int | Non
 
 
 def _end(lines: Sequence[str], start: int) -> int:
-    """One past the last line of the table that begins at ``start``: comments before the next header are the next's."""
+    """One past the last line of the table that begins at ``start``: comments before the next header
+    are the next's."""
     after = (n for n in range(start + 1, len(lines)) if re.match(r"\s*\[\[?\s*[A-Za-z]", lines[n]))
     stop = next(after, len(lines))
-    while stop > start + 1 and (not lines[stop - 1].strip() or lines[stop - 1].lstrip().startswith("#")):
+    while stop > start + 1 and (
+        not lines[stop - 1].strip() or lines[stop - 1].lstrip().startswith("#")
+    ):
         stop -= 1
     return stop
 
 
 def _without_entries(lines: Sequence[str]) -> list[str]:
-    """The lines of a table that are none of the keys written here, nor the rest of a list over several lines."""
+    """The lines of a table that are none of the keys written here, nor the rest of a list over
+    several lines."""
     kept = []
     inside = False
     for line in lines:

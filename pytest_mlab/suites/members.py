@@ -10,7 +10,8 @@ from pytest_mlab.suites.loader import TASK_FILE
 
 
 def members(suite: Path) -> Mapping[str, Path]:
-    """The folders of tasks in ``suite`` by the tasks' names, sorted: with a task.toml, or in MLAgentBench's format."""
+    """The folders of tasks in ``suite`` by the tasks' names, sorted: with a task.toml, or in
+    MLAgentBench's format."""
     found: dict[str, Path] = {}
     for folder in _folders(suite):
         if (folder / TASK_FILE).is_file():
@@ -21,12 +22,18 @@ def members(suite: Path) -> Mapping[str, Path]:
 
 
 def left_out(suite: Path) -> Mapping[str, str]:
-    """Folders that have an env/ or a scripts/ and yet are no tasks of ``suite``: what each of them lacks."""
+    """Folders that have an env/ or a scripts/ and yet are no tasks of ``suite``: what each of them
+    lacks."""
     taken = members(suite)
     found = {}
     for folder in _folders(suite):
         why = lacking(folder)
-        if not why and is_foreign(folder) and folder not in taken.values() and not (folder / TASK_FILE).is_file():
+        if (
+            not why
+            and is_foreign(folder)
+            and folder not in taken.values()
+            and not (folder / TASK_FILE).is_file()
+        ):
             why = f"{taken[name_of(folder)].name} has the same name, {name_of(folder)}"
         if why:
             found[folder.name] = why
@@ -34,8 +41,11 @@ def left_out(suite: Path) -> Mapping[str, str]:
 
 
 def lacking(folder: Path) -> str:
-    """What ``folder`` lacks to be a task; '' when it is one, and when it has neither an env/ nor a scripts/."""
-    if (folder / TASK_FILE).is_file() or not any((folder / part).is_dir() for part in ("env", "scripts")):
+    """What ``folder`` lacks to be a task; '' when it is one, and when it has neither an env/ nor a
+    scripts/."""
+    if (folder / TASK_FILE).is_file() or not any(
+        (folder / part).is_dir() for part in ("env", "scripts")
+    ):
         return ""
     missing = lacks(folder) if (folder / "scripts").is_dir() else (TASK_FILE,)
     return f"no {' and no '.join(missing)}" if missing else ""

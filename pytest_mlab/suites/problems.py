@@ -1,4 +1,5 @@
-"""What is wrong in a task.toml, in words: file, line, key, the value found and the values allowed."""
+"""What is wrong in a task.toml, in words: file, line, key, the value found and the values
+allowed."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ _BOUNDS = {
 }
 _PATTERNS = {
     "name": "lower-case letters, digits and '-', beginning and ending with a letter or digit",
-    "modality": "lower-case letters, digits and '_', beginning with a letter (it becomes a pytest marker)",
+    "modality": (
+        "lower-case letters, digits and '_', beginning with a letter (it becomes a pytest marker)"
+    ),
     "summary": "one line of text",
 }
 
@@ -120,7 +123,9 @@ def _table_at(path: KeyPath, table: type[Table]) -> type[Table]:
 def _table_in(annotation: Any) -> type[Table] | None:
     """The table model inside ``X``, ``X | None`` or ``list[X]``."""
     if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is not None:
-        return next((found for part in typing.get_args(annotation) if (found := _table_in(part))), None)
+        return next(
+            (found for part in typing.get_args(annotation) if (found := _table_in(part))), None
+        )
     return annotation if isinstance(annotation, type) and issubclass(annotation, Table) else None
 
 
@@ -137,5 +142,11 @@ def _home_of(key: str, table: type[Table], path: tuple[str, ...]) -> tuple[str, 
 
 
 def _show(value: Any) -> str:
-    text = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else repr(value)
+    text = (
+        f'"{value}"'
+        if isinstance(value, str)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else repr(value)
+    )
     return text if len(text) <= 60 else text[:57] + "..."

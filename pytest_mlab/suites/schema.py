@@ -1,8 +1,7 @@
 """The shapes of task.toml and actions.toml: strict models, one a table.
 
-What a single value may be is decided here; how values, files and the task's folder must agree is decided in
-:mod:`pytest_mlab.suites.consistency`.
-"""
+What a single value may be is decided here; how values, files and the task's folder must agree is
+decided in :mod:`pytest_mlab.suites.consistency`."""
 
 from __future__ import annotations
 
@@ -18,7 +17,13 @@ from pytest_mlab.lib.durations import parse_duration
 def _inside(text: str) -> str:
     """A relative path with '/' that stays inside its folder."""
     path = PurePosixPath(text)
-    if not text.strip() or path.is_absolute() or ".." in path.parts or "\\" in text or path == PurePosixPath("."):
+    if (
+        not text.strip()
+        or path.is_absolute()
+        or ".." in path.parts
+        or "\\" in text
+        or path == PurePosixPath(".")
+    ):
         raise ValueError("must be a relative path with '/', inside the folder it is relative to")
     return text
 
@@ -107,7 +112,16 @@ class BudgetTable(Table):
 class SourceTable(Table):
     """``[[data.<variant>.source]]``"""
 
-    kind: Literal["embedded", "generator", "kaggle", "http", "huggingface", "coco-images", "gcs", "mlagentbench"]
+    kind: Literal[
+        "embedded",
+        "generator",
+        "kaggle",
+        "http",
+        "huggingface",
+        "coco-images",
+        "gcs",
+        "mlagentbench",
+    ]
     ref: str = ""
     sha256: Sha256 = ""
     size_mb: Annotated[FiniteFloat, Field(ge=0)] = 0.0

@@ -1,4 +1,5 @@
-"""A task's own scripts: the actions that the agents ``baseline`` and ``reference`` replay, and a trivial predictor."""
+"""A task's own scripts: the actions that the agents ``baseline`` and ``reference`` replay, and a
+trivial predictor."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ from pytest_mlab.suites.toml import parse
 ACTIONS_FILE = "actions.toml"
 
 
-def scripted_actions(task: Task, which: Literal["baseline", "reference", "trivial"]) -> list[Action]:
+def scripted_actions(
+    task: Task, which: Literal["baseline", "reference", "trivial"]
+) -> list[Action]:
     """The actions of ``baseline/``, ``reference/`` or ``trivial/``, texts of files filled in.
 
     A task without a folder ``baseline/`` runs its starter script and submits. Raises SuiteError.
@@ -32,17 +35,26 @@ def scripted_actions(task: Task, which: Literal["baseline", "reference", "trivia
 
 
 def trivial_name(task: Task) -> str:
-    """What the predictor under ``trivial/`` is called: its final answer; '' without one. Raises SuiteError."""
+    """What the predictor under ``trivial/`` is called: its final answer; '' without one. Raises
+    SuiteError."""
     if not (task.folder / "trivial").is_dir():
         return ""
-    return str(scripted_actions(task, "trivial")[-1].args.get("final_answer", "")) or "trivial predictor"
+    return (
+        str(scripted_actions(task, "trivial")[-1].args.get("final_answer", ""))
+        or "trivial predictor"
+    )
 
 
 def recorded_script(task: Task, variant: str) -> Literal["baseline", "trivial"]:
-    """What has to be run to score the recorded baseline again: the starter, or the trivial predictor that beat it."""
+    """What has to be run to score the recorded baseline again: the starter, or the trivial
+    predictor that beat it."""
     baseline = task.variants[variant].baseline
     trivial = trivial_name(task)
-    return "trivial" if trivial and baseline is not None and baseline.measured == trivial else "baseline"
+    return (
+        "trivial"
+        if trivial and baseline is not None and baseline.measured == trivial
+        else "baseline"
+    )
 
 
 def read_actions(folder: Path) -> list[Action]:
@@ -61,9 +73,15 @@ def read_actions(folder: Path) -> list[Action]:
         content = ActionsFile.model_validate(document)
     except ValidationError as error:
         raise SuiteError(render(from_validation(error, ActionsFile), file, text)) from None
-    problems = [problem for index, item in enumerate(content.action) for problem in _problems(index, item, folder)]
+    problems = [
+        problem
+        for index, item in enumerate(content.action)
+        for problem in _problems(index, item, folder)
+    ]
     if content.action[-1].name != "Final Answer":
-        problems.append(Problem(("action", len(content.action) - 1), 'the last action must be "Final Answer"'))
+        problems.append(
+            Problem(("action", len(content.action) - 1), 'the last action must be "Final Answer"')
+        )
     if problems:
         raise SuiteError(render(problems, file, text))
     return [Action(item.name, _args(item, folder)) for item in content.action]
@@ -76,7 +94,11 @@ def _problems(index: int, item: ActionTable, folder: Path) -> list[Problem]:
     if "content" in item.args:
         return [Problem(path, "give content_file or args.content, not both")]
     if not (folder / item.content_file).is_file():
-        return [Problem(path, f'"{item.content_file}" found, but there is no such file in {folder.name}/')]
+        return [
+            Problem(
+                path, f'"{item.content_file}" found, but there is no such file in {folder.name}/'
+            )
+        ]
     return []
 
 

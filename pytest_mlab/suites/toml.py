@@ -32,10 +32,11 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def line_of(text: str, path: KeyPath) -> int | None:
-    """The line (from 1) of the key at ``path``, or of the innermost table around it that has a line of its own.
+    """The line (from 1) of the key at ``path``, or of the innermost table around it that has a line
+    of its own.
 
-    A simple scan: good for files as people write them. None when nothing of the path stands in the text.
-    """
+    A simple scan: good for files as people write them. None when nothing of the path stands in the
+    text."""
     lines = _lines(text)
     for length in range(len(path), 0, -1):
         line = lines.get(tuple(path[:length]))
@@ -73,7 +74,8 @@ def _split(dotted: str) -> tuple[str, ...]:
 
 
 def _indexed(names: tuple[str, ...], counts: dict[tuple[str, ...], int]) -> tuple[str | int, ...]:
-    """The path of a table, with the index of the current element behind the name of each array of tables."""
+    """The path of a table, with the index of the current element behind the name of each array of
+    tables."""
     path: list[str | int] = []
     for end, name in enumerate(names, 1):
         path.append(name)
@@ -82,6 +84,8 @@ def _indexed(names: tuple[str, ...], counts: dict[tuple[str, ...], int]) -> tupl
     return tuple(path)
 
 
-def _remember(found: dict[tuple[str | int, ...], int], path: tuple[str | int, ...], number: int) -> None:
+def _remember(
+    found: dict[tuple[str | int, ...], int], path: tuple[str | int, ...], number: int
+) -> None:
     for end in range(1, len(path) + 1):
         found.setdefault(path[:end], number)

@@ -6,9 +6,9 @@
         def sandbox(cls):
             return MySandbox()
 
-Tests about isolation are skipped for backends whose ``isolated`` is False. That a process is gone is seen by a file
-lock of the workspace which the process and all its children hold: the kernel frees it with the last of them.
-"""
+Tests about isolation are skipped for backends whose ``isolated`` is False. That a process is gone
+is seen by a file lock of the workspace which the process and all its children hold: the kernel
+frees it with the last of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ from pytest_mlab.errors import SandboxError
 PATIENCE = 60.0
 """Seconds after which something that should have happened is taken to never happen."""
 
-HOLD = "import fcntl, os, signal, sys, time; held = open('held', 'w'); fcntl.flock(held, fcntl.LOCK_SH)\n"
+HOLD = (
+    "import fcntl, os, signal, sys, time; held = open('held', 'w'); fcntl.flock(held,"
+    " fcntl.LOCK_SH)\n"
+)
 """Code that makes its process, and all that it forks, hold the lock of :func:`is_free`."""
 
 Opener = Callable[..., Connection]
@@ -57,7 +60,8 @@ def void(_: object) -> None:
 
 
 def is_free(workspace: Path) -> bool:
-    """Whether no process holds the workspace's lock any more. Raises FileNotFoundError when none ever did."""
+    """Whether no process holds the workspace's lock any more. Raises FileNotFoundError when none
+    ever did."""
     with open(workspace / "held", "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,7 +102,8 @@ def new_spec(
 
 @contextlib.contextmanager
 def echo(path: Path) -> Iterator[None]:
-    """A server on a Unix socket that gives back what it gets, in capitals, and then ends the connection."""
+    """A server on a Unix socket that gives back what it gets, in capitals, and then ends the
+    connection."""
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -131,7 +136,8 @@ def ask(port, data):
 
 
 class SandboxConformance:
-    """Subclass it and add a class-scoped fixture ``sandbox`` that returns the backend under test."""
+    """Subclass it and add a class-scoped fixture ``sandbox`` that returns the backend under
+    test."""
 
     output_mb = 200
 
@@ -151,7 +157,8 @@ class SandboxConformance:
 
     @pytest.fixture
     def opened(self, sandbox: Sandbox, tmp_path: Path) -> Iterator[Opener]:
-        """Opens sandboxes of a test's own, on ``tmp_path / 'workspace'``: ``opened(mounts=…, relay=…, pids=…)``."""
+        """Opens sandboxes of a test's own, on ``tmp_path / 'workspace'``: ``opened(mounts=…,
+        relay=…, pids=…)``."""
         connections: list[Connection] = []
         workspace = tmp_path / "workspace"
         workspace.mkdir()
@@ -163,7 +170,9 @@ class SandboxConformance:
             relay: Path | None = None,
             **limits: int,
         ) -> Connection:
-            connections.append(sandbox.open(new_spec(workspace, mounts=mounts, env=env, relay=relay, **limits)))
+            connections.append(
+                sandbox.open(new_spec(workspace, mounts=mounts, env=env, relay=relay, **limits))
+            )
             return connections[-1]
 
         yield opened
@@ -182,7 +191,9 @@ class SandboxConformance:
         assert sandbox.check() == ""
 
     def test_output_and_exit_status(self, connection: Connection) -> None:
-        done = run(connection, "import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)")
+        done = run(
+            connection, "import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)"
+        )
         assert (done.exit_status, done.killed_for, done.signal) == (7, "", None)
         assert done.output == b"out\nerr\n"
         assert done.output_bytes == 8
@@ -193,7 +204,9 @@ class SandboxConformance:
         assert done.exit_status == 0, text(done)
         assert (workspace / "out.txt").read_text() == "from the harness, seen"
 
-    def test_overwrites_what_the_harness_wrote(self, connection: Connection, workspace: Path) -> None:
+    def test_overwrites_what_the_harness_wrote(
+        self, connection: Connection, workspace: Path
+    ) -> None:
         (workspace / "script.py").write_text("old")
         (workspace / "script.py").chmod(0o600)
         done = run(connection, "open('script.py', 'a').write(', new')")
@@ -223,7 +236,9 @@ class SandboxConformance:
         assert done.output == everything
 
     def test_utf8_arguments(self, connection: Connection) -> None:
-        done = connection.execute([connection.python, "-c", "import sys; print(sys.argv[1])", "Ω 😀"])
+        done = connection.execute(
+            [connection.python, "-c", "import sys; print(sys.argv[1])", "Ω 😀"]
+        )
         assert text(done) == "Ω 😀"
 
     def test_variables_of_one_command(self, connection: Connection) -> None:
@@ -247,7 +262,10 @@ class SandboxConformance:
             (workspace / "go").touch()
 
         pieces: list[bytes] = []
-        code = "import os, time\nprint('waiting')\nwhile not os.path.exists('go'): time.sleep(0.001)\nprint('went')"
+        code = (
+            "import os, time\nprint('waiting')\nwhile not os.path.exists('go'):"
+            " time.sleep(0.001)\nprint('went')"
+        )
         done = connection.execute([connection.python, "-c", code], timeout=PATIENCE, sink=answer)
         assert done.exit_status == 0
         assert b"".join(pieces) == done.output == b"waiting\nwent\n"
@@ -266,7 +284,9 @@ class SandboxConformance:
             if seen % (8 << 20) < len(data):
                 most = max(most, resident_mb())
 
-        done = connection.execute([connection.python, "-c", code], timeout=4 * PATIENCE, keep=keep, sink=sink)
+        done = connection.execute(
+            [connection.python, "-c", code], timeout=4 * PATIENCE, keep=keep, sink=sink
+        )
         assert done.exit_status == 0
         assert done.output_bytes == seen == size + 9
         assert done.output == b"first" + bytes(keep - 9) + b"last"
@@ -278,7 +298,11 @@ class SandboxConformance:
 
         connection = opened()
         with pytest.raises(ValueError, match="the disk is full"):
-            connection.execute([connection.python, "-c", "while True: print('x' * 1000)"], timeout=PATIENCE, sink=sink)
+            connection.execute(
+                [connection.python, "-c", "while True: print('x' * 1000)"],
+                timeout=PATIENCE,
+                sink=sink,
+            )
         assert text(run(connection, "print('on')")) == "on"
 
     # --- ends ----------------------------------------------------------------------------------------------------
@@ -289,34 +313,45 @@ class SandboxConformance:
         assert done.output == b"begun\n"
         assert is_free(workspace)
 
-    def test_timeout_of_a_command_that_closed_its_output(self, connection: Connection, workspace: Path) -> None:
+    def test_timeout_of_a_command_that_closed_its_output(
+        self, connection: Connection, workspace: Path
+    ) -> None:
         done = run(connection, HOLD + "os.close(1); os.close(2); time.sleep(600)", timeout=1.0)
         assert done.killed_for == "timeout"
         assert is_free(workspace)
 
-    def test_timeout_kills_a_tree_that_forks_and_ignores_sigterm(self, connection: Connection, workspace: Path) -> None:
-        code = HOLD + (
-            "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-            "for _ in range(4): os.fork()\n"
-            "print('x', end='', flush=True)\n"
-            "time.sleep(600)"
+    def test_timeout_kills_a_tree_that_forks_and_ignores_sigterm(
+        self, connection: Connection, workspace: Path
+    ) -> None:
+        code = (
+            HOLD + "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGHUP,"
+            " signal.SIG_IGN)\nfor _ in range(4): os.fork()\nprint('x', end='',"
+            " flush=True)\ntime.sleep(600)"
         )
         done = run(connection, code, timeout=1.5)
         assert done.killed_for == "timeout"
         assert len(done.output) > 1
         assert is_free(workspace)
 
-    def test_timeout_kills_a_tree_that_never_stops_forking(self, opened: Opener, tmp_path: Path) -> None:
+    def test_timeout_kills_a_tree_that_never_stops_forking(
+        self, opened: Opener, tmp_path: Path
+    ) -> None:
         connection = opened(pids=4000)
-        code = HOLD + "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile True:\n    if os.fork(): os._exit(0)"
+        code = (
+            HOLD + "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile True:\n    if os.fork():"
+            " os._exit(0)"
+        )
         done = run(connection, code + "\n", timeout=0.3)
-        # Each generation ends at once, the first too: the command is over long before its descendants are.
+        # Each generation ends at once, the first too: the command is over long before its
+        # descendants are.
         assert done.exit_status == 0
         assert is_free(tmp_path / "workspace")
 
-    def test_what_detached_is_gone_with_its_command(self, connection: Connection, workspace: Path) -> None:
-        code = HOLD + (
-            "if os.fork() == 0:\n"
+    def test_what_detached_is_gone_with_its_command(
+        self, connection: Connection, workspace: Path
+    ) -> None:
+        code = (
+            HOLD + "if os.fork() == 0:\n"
             "    os.setsid()\n"
             "    if os.fork() == 0:\n"
             "        time.sleep(600)\n"
@@ -340,7 +375,9 @@ class SandboxConformance:
     def test_nothing_outlives_a_killed_harness(self, sandbox: Sandbox, tmp_path: Path) -> None:
         read, write = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forks where a test runner has threads
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # of forks where a test runner has threads
             harness = os.fork()
         if harness == 0:
             try:
@@ -348,7 +385,9 @@ class SandboxConformance:
                 connection = sandbox.open(new_spec(tmp_path))
                 connection.repl(HOLD + "if os.fork() == 0: time.sleep(600)")
                 code = HOLD + "os.fork(); print('held', flush=True); time.sleep(600)"
-                connection.execute([connection.python, "-c", code], sink=lambda data: void(os.write(write, data)))
+                connection.execute(
+                    [connection.python, "-c", code], sink=lambda data: void(os.write(write, data))
+                )
             finally:
                 os._exit(1)
         os.close(write)
@@ -370,12 +409,16 @@ class SandboxConformance:
         assert is_free(tmp_path / "workspace")
         assert text(run(connection, "print('on')")) == "on"
 
-    def test_supervisor_stopped_from_inside(self, opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_supervisor_stopped_from_inside(
+        self, opened: Opener, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("pytest_mlab.sandboxes.connection.GRACE", 0.5)
         monkeypatch.setattr("pytest_mlab.sandboxes.channel.PATIENCE", 0.5)
         connection = opened()
         done = run(
-            connection, "import os, signal; os.kill(os.getppid(), signal.SIGSTOP); print('stopped')", timeout=0.5
+            connection,
+            "import os, signal; os.kill(os.getppid(), signal.SIGSTOP); print('stopped')",
+            timeout=0.5,
         )
         assert done.killed_for == "lost" or done.output == b"stopped\n"
         assert text(run(connection, "print('on')")) == "on"
@@ -398,11 +441,16 @@ class SandboxConformance:
     def test_no_relay_unless_asked_for(self, connection: Connection) -> None:
         assert connection.relay_port == 0
 
-    def test_a_relay_leads_to_its_socket_and_nowhere_else(self, sandbox: Sandbox, opened: Opener, folder: Path) -> None:
+    def test_a_relay_leads_to_its_socket_and_nowhere_else(
+        self, sandbox: Sandbox, opened: Opener, folder: Path
+    ) -> None:
         with echo(folder / "relay"), socket.create_server(("127.0.0.1", 0)) as other:
             connection = opened(relay=folder / "relay")
             assert 0 < connection.relay_port < 65536
-            assert text(run(connection, f"{ASK}print(ask({connection.relay_port}, b'hello'))")) == "b'HELLO'"
+            assert (
+                text(run(connection, f"{ASK}print(ask({connection.relay_port}, b'hello'))"))
+                == "b'HELLO'"
+            )
             if not sandbox.isolated:
                 return
             code = (
@@ -432,7 +480,9 @@ class SandboxConformance:
             deaf.bind(str(folder / "relay"))
             (folder / "relay").chmod(0o666)
             connection = opened(relay=folder / "relay")
-            code = f"{ASK}\ntry: print(ask({connection.relay_port}, b'x'))\nexcept OSError: print(b'')"
+            code = (
+                f"{ASK}\ntry: print(ask({connection.relay_port}, b'x'))\nexcept OSError: print(b'')"
+            )
             assert text(run(connection, code)) == "b''"
         assert text(run(connection, "print('on')")) == "on"
 
@@ -441,10 +491,23 @@ class SandboxConformance:
     ) -> None:
         with echo(folder / "relay"):
             connection = opened(relay=folder / "relay")
-            hang = "server = socket.create_connection(('127.0.0.1', {port})); server.send(b'x'); server.recv(1); {then}"
-            for then in ("import time; time.sleep(600)", "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"):
-                run(connection, ASK + hang.format(port=connection.relay_port, then=then), timeout=0.7)
-                assert text(run(connection, f"{ASK}print(ask({connection.relay_port}, b'on'))")) == "b'ON'"
+            hang = (
+                "server = socket.create_connection(('127.0.0.1', {port})); server.send(b'x');"
+                " server.recv(1); {then}"
+            )
+            for then in (
+                "import time; time.sleep(600)",
+                "import os, signal; os.kill(os.getppid(), signal.SIGKILL)",
+            ):
+                run(
+                    connection,
+                    ASK + hang.format(port=connection.relay_port, then=then),
+                    timeout=0.7,
+                )
+                assert (
+                    text(run(connection, f"{ASK}print(ask({connection.relay_port}, b'on'))"))
+                    == "b'ON'"
+                )
 
     # --- limits --------------------------------------------------------------------------------------------------
 
@@ -458,8 +521,9 @@ class SandboxConformance:
 
     def test_memory_of_a_tree(self, opened: Opener, tmp_path: Path) -> None:
         connection = opened(memory_mb=200)
-        code = HOLD + (
-            "for _ in range(7):\n    if os.fork() == 0:\n        break\nblob = b'x' * (60 << 20)\ntime.sleep(600)"
+        code = (
+            HOLD + "for _ in range(7):\n    if os.fork() == 0:\n        break\nblob = b'x' * (60 <<"
+            " 20)\ntime.sleep(600)"
         )
         done = run(connection, code)
         assert (done.exit_status, done.killed_for) == (None, "memory")
@@ -478,12 +542,14 @@ class SandboxConformance:
 
     def test_processes(self, opened: Opener, tmp_path: Path) -> None:
         connection = opened(pids=100)
-        code = HOLD + (
-            "for _ in range(500):\n    if os.fork() == 0:\n        time.sleep(600)\n"
+        code = (
+            HOLD + "for _ in range(500):\n    if os.fork() == 0:\n        time.sleep(600)\n"
             "print('all of them')\ntime.sleep(600)"
         )
         done = run(connection, code)
-        assert done.killed_for == "pids" or (done.exit_status == 1 and b"BlockingIOError" in done.output)
+        assert done.killed_for == "pids" or (
+            done.exit_status == 1 and b"BlockingIOError" in done.output
+        )
         assert is_free(tmp_path / "workspace")
         assert text(run(connection, "print('on')")) == "on"
 
@@ -491,13 +557,19 @@ class SandboxConformance:
         connection = opened(pids=100)
         connection.repl("x = 'still here'")
         done = run(connection, HOLD + "while True: os.fork()", timeout=10.0)
-        assert done.killed_for == "pids" or (done.exit_status == 1 and b"BlockingIOError" in done.output)
+        assert done.killed_for == "pids" or (
+            done.exit_status == 1 and b"BlockingIOError" in done.output
+        )
         assert is_free(tmp_path / "workspace")
         assert text(connection.repl("x")) == "'still here'"
 
     def test_many_processes_within_the_limit(self, opened: Opener, tmp_path: Path) -> None:
         connection = opened(pids=600)
-        code = HOLD + "for _ in range(500):\n    if os.fork() == 0:\n        time.sleep(600)\nprint('all of them')"
+        code = (
+            HOLD
+            + "for _ in range(500):\n    if os.fork() == 0:\n        time.sleep(600)\nprint('all of"
+            " them')"
+        )
         done = run(connection, code)
         assert (done.exit_status, done.output) == (0, b"all of them\n")
         assert is_free(tmp_path / "workspace")
@@ -505,20 +577,29 @@ class SandboxConformance:
     def test_disk(self, opened: Opener) -> None:
         connection = opened(disk_mb=16)
         code = (
-            "import itertools, time\nfor i in range(8): open(f'{i}', 'wb').write(b'x' * (4 << 20))\n"
-            "print('written')\ntime.sleep(600)"
+            "import itertools, time\nfor i in range(8): open(f'{i}', 'wb').write(b'x' * (4 <<"
+            " 20))\nprint('written')\ntime.sleep(600)"
         )
         done = run(connection, code)
         assert (done.exit_status, done.killed_for) == (None, "disk")
         # Still over the quota: whoever tidies up is left alone, whoever goes on writing is not.
-        assert text(run(connection, "import os, time; time.sleep(1.5); os.remove('0'); print('tidied')")) == "tidied"
-        done = run(connection, "import time; open('8', 'wb').write(b'x' * (8 << 20)); time.sleep(600)")
+        assert (
+            text(
+                run(connection, "import os, time; time.sleep(1.5); os.remove('0'); print('tidied')")
+            )
+            == "tidied"
+        )
+        done = run(
+            connection, "import time; open('8', 'wb').write(b'x' * (8 << 20)); time.sleep(600)"
+        )
         assert done.killed_for == "disk"
 
     def test_one_file_larger_than_the_disk(self, opened: Opener, tmp_path: Path) -> None:
         connection = opened(disk_mb=16)
         done = run(connection, "open('big', 'wb').write(b'x' * (64 << 20))")
-        assert done.killed_for == "disk" or (done.exit_status == 1 and b"File too large" in done.output)
+        assert done.killed_for == "disk" or (
+            done.exit_status == 1 and b"File too large" in done.output
+        )
         assert (tmp_path / "workspace" / "big").stat().st_size <= 16 << 20
 
     # --- the REPL ------------------------------------------------------------------------------------------------
@@ -564,36 +645,48 @@ class SandboxConformance:
         assert text(connection.repl("x")) == "'still here'"
 
     def test_repl_prints_much(self, connection: Connection) -> None:
-        done = connection.repl("import sys\nn = sys.stdout.write('y' * (8 << 20))", keep=100, timeout=PATIENCE)
+        done = connection.repl(
+            "import sys\nn = sys.stdout.write('y' * (8 << 20))", keep=100, timeout=PATIENCE
+        )
         assert (done.exit_status, done.output_bytes, done.output) == (0, 8 << 20, b"y" * 100)
 
     def test_repl_is_not_the_harness(self, connection: Connection) -> None:
-        done = connection.repl("import os, sys\nos.getpid()\n'pytest' in sys.modules\nsys.stdin.read()")
+        done = connection.repl(
+            "import os, sys\nos.getpid()\n'pytest' in sys.modules\nsys.stdin.read()"
+        )
         pid, pytest_loaded, stdin = text(done).splitlines()
         assert (int(pid) == os.getpid(), pytest_loaded, stdin) == (False, "False", "''")
 
     # --- the view of the world -----------------------------------------------------------------------------------
 
-    def test_variables_are_an_allow_list(self, opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_variables_are_an_allow_list(
+        self, opened: Opener, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-no-one-may-see-this")
         monkeypatch.setenv("PYTHONPATH", "/elsewhere")
         connection = opened(env={"FROM_THE_SPEC": "seen"}, cpus=3)
         done = run(connection, "import os\nfor name in os.environ: print(name, os.environ[name])")
         names = {line.split()[0] for line in text(done).splitlines()}
         assert "sk-no-one" not in text(done)
-        assert not [name for name in names if name.startswith("PYTEST") or name in ("PYTHONPATH", "OPENAI_API_KEY")]
+        assert not [
+            name
+            for name in names
+            if name.startswith("PYTEST") or name in ("PYTHONPATH", "OPENAI_API_KEY")
+        ]
         assert "FROM_THE_SPEC seen" in text(done)
         assert "OMP_NUM_THREADS 3" in text(done)
         assert {"PATH", "HOME", "LANG", "PYTHONUNBUFFERED"} <= names
 
-    def test_no_secret_of_any_process(self, sandbox: Sandbox, opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_secret_of_any_process(
+        self, sandbox: Sandbox, opened: Opener, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         _need_isolation(sandbox)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-no-one-may-see-this")
         connection = opened()
         code = (
-            "import glob\nfor path in glob.glob('/proc/[0-9]*/environ') + glob.glob('/proc/[0-9]*/cmdline'):\n"
-            "    try: print(path, open(path, 'rb').read())\n"
-            "    except OSError: pass"
+            "import glob\nfor path in glob.glob('/proc/[0-9]*/environ') +"
+            " glob.glob('/proc/[0-9]*/cmdline'):\n    try: print(path, open(path, 'rb').read())\n  "
+            "  except OSError: pass"
         )
         done = run(connection, code)
         assert "environ" in text(done)
@@ -601,7 +694,10 @@ class SandboxConformance:
         assert os.getcwd() not in text(done)
 
     def test_home_and_temporary_files(self, connection: Connection) -> None:
-        code = "import os, tempfile; open(os.path.expanduser('~/x'), 'w').close(); tempfile.TemporaryFile().close()"
+        code = (
+            "import os, tempfile; open(os.path.expanduser('~/x'), 'w').close();"
+            " tempfile.TemporaryFile().close()"
+        )
         assert run(connection, code).exit_status == 0
 
     def test_no_network(self, sandbox: Sandbox, connection: Connection) -> None:
@@ -609,14 +705,16 @@ class SandboxConformance:
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = server.getsockname()
             code = (
-                "import socket\nprint([name for _, name in socket.if_nameindex() if name != 'lo'])\n"
-                f"for host in ('{address[0]}', '192.0.2.1'):\n"
-                f"    try: socket.create_connection((host, {address[1]}), timeout=2); print('connected')\n"
-                "    except OSError as error: print('refused')"
+                "import socket\nprint([name for _, name in socket.if_nameindex() if name !="
+                f" 'lo'])\nfor host in ('{address[0]}', '192.0.2.1'):\n    try:"
+                f" socket.create_connection((host, {address[1]}), timeout=2); print('connected')\n "
+                "   except OSError as error: print('refused')"
             )
             assert text(run(connection, code)).split("\n") == ["[]", "refused", "refused"]
 
-    def test_no_sight_of_the_host(self, sandbox: Sandbox, connection: Connection, tmp_path: Path) -> None:
+    def test_no_sight_of_the_host(
+        self, sandbox: Sandbox, connection: Connection, tmp_path: Path
+    ) -> None:
         _need_isolation(sandbox)
         (tmp_path / "answers.csv").write_text("the labels")
         paths = [
@@ -628,9 +726,8 @@ class SandboxConformance:
         ]
         done = run(
             connection,
-            f"import os\nfor path in {paths!r}:\n"
-            "    try: print(path, open(path, 'rb').read(1) if os.path.isfile(path) else os.listdir(path))\n"
-            "    except OSError: pass",
+            f"import os\nfor path in {paths!r}:\n    try: print(path, open(path, 'rb').read(1) if"
+            " os.path.isfile(path) else os.listdir(path))\n    except OSError: pass",
         )
         assert text(done) == ""
 
@@ -665,7 +762,9 @@ class SandboxConformance:
         for target in targets:
             place = connection.locate(f"{target}/train.csv")
             assert text(run(connection, f"print(open({place!r}).read())")) == "1,2,3"
-            assert place == target + "/train.csv" or not target.startswith("/") or not sandbox.isolated
+            assert (
+                place == target + "/train.csv" or not target.startswith("/") or not sandbox.isolated
+            )
             if not sandbox.isolated:
                 continue
             for attempt in (
@@ -683,16 +782,31 @@ class SandboxConformance:
         for name in ("lib/package", "answers"):
             (tmp_path / name).mkdir(parents=True)
             (tmp_path / name / "x.txt").write_text(name)
-        (tmp_path / "main.py").write_text("import sys; print([open(name).read() for name in sys.argv[1:]])")
-        mounts = {"main.py": "/mlab/task/main.py", "lib/package": "/mlab/lib/package", "answers": "/mlab/answers"}
-        connection = opened(mounts=[Mount(tmp_path / source, target) for source, target in mounts.items()])
-        names = [connection.locate(f"/mlab/{name}") for name in ("task/main.py", "lib/package/x.txt", "answers/x.txt")]
+        (tmp_path / "main.py").write_text(
+            "import sys; print([open(name).read() for name in sys.argv[1:]])"
+        )
+        mounts = {
+            "main.py": "/mlab/task/main.py",
+            "lib/package": "/mlab/lib/package",
+            "answers": "/mlab/answers",
+        }
+        connection = opened(
+            mounts=[Mount(tmp_path / source, target) for source, target in mounts.items()]
+        )
+        names = [
+            connection.locate(f"/mlab/{name}")
+            for name in ("task/main.py", "lib/package/x.txt", "answers/x.txt")
+        ]
         done = connection.execute([connection.python, "-I", *names])
         assert text(done) == "['lib/package', 'answers']"
 
     def test_files_belong_to_the_caller_afterwards(self, opened: Opener, tmp_path: Path) -> None:
         connection = opened()
-        run(connection, "import os; os.makedirs('a/b'); open('a/b/c', 'w').close(); os.symlink('/etc/passwd', 'link')")
+        run(
+            connection,
+            "import os; os.makedirs('a/b'); open('a/b/c', 'w').close(); os.symlink('/etc/passwd',"
+            " 'link')",
+        )
         connection.close()
         made = [tmp_path / "workspace", *(tmp_path / "workspace").rglob("*")]
         assert len(made) == 5
@@ -717,7 +831,9 @@ class SandboxConformance:
         answers: dict[int, list[str]] = {}
 
         def ask(number: int) -> None:
-            answers[number] = [text(connection.execute(["echo", f"{number}-{i}"])) for i in range(20)]
+            answers[number] = [
+                text(connection.execute(["echo", f"{number}-{i}"])) for i in range(20)
+            ]
 
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
         for thread in threads:

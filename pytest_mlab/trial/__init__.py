@@ -1,1 +1,2 @@
-"""Everything that happens in a trial: two processes, the actions, the workspace, the evaluation, the outcome."""
+"""Everything that happens in a trial: two processes, the actions, the workspace, the evaluation,
+the outcome."""

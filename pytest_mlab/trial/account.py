@@ -12,15 +12,19 @@ from pytest_mlab.errors import BudgetExhausted
 
 
 class Account:
-    """A trial's budget and what has been used of it. The agent's wall clock starts when the account is made.
+    """A trial's budget and what has been used of it. The agent's wall clock starts when the account
+    is made.
 
-    ``ledger`` seeds it with what an earlier part of the trial used; ``clock`` gives seconds that only grow. Model
-    calls may be charged from several threads. ``on_move`` hears whenever :attr:`hard_seconds` is no longer what it
-    would be if only time had passed: waits for providers that are not counted move the trial's end.
-    """
+    ``ledger`` seeds it with what an earlier part of the trial used; ``clock`` gives seconds that
+    only grow. Model calls may be charged from several threads. ``on_move`` hears whenever
+    :attr:`hard_seconds` is no longer what it would be if only time had passed: waits for providers
+    that are not counted move the trial's end."""
 
     def __init__(
-        self, budget: Budget, ledger: Ledger | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        budget: Budget,
+        ledger: Ledger | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.budget = budget
         self._ledger = ledger or Ledger()
@@ -52,8 +56,8 @@ class Account:
 
     @property
     def hard_seconds(self) -> float:
-        """Wall seconds from now within which the agent's part must end: what remains, and while a model call is under
-        way, what it may wait."""
+        """Wall seconds from now within which the agent's part must end: what remains, and while a
+        model call is under way, what it may wait."""
         return self.remaining_seconds() + (self.free_wait if self._calls else 0.0)
 
     @contextmanager
@@ -77,7 +81,8 @@ class Account:
         return min(ledger.waited, self.budget.free_wait)
 
     def charge_call(self, usage: Usage, cost: float | None, waited: float = 0.0) -> None:
-        """One model call more; ``cost`` in dollars, None when its price is unknown; it ``waited`` for its provider.
+        """One model call more; ``cost`` in dollars, None when its price is unknown; it ``waited``
+        for its provider.
 
         Calls in several threads may have waited at the same time, which is counted once.
         """
@@ -99,7 +104,9 @@ class Account:
         ledger = self.ledger
         limit = ledger.exhausted(self.budget)
         if limit is not None:
-            raise BudgetExhausted(f"the budget is used up: {_used(limit, ledger, self.budget)}", limit=limit)
+            raise BudgetExhausted(
+                f"the budget is used up: {_used(limit, ledger, self.budget)}", limit=limit
+            )
 
 
 def _merged(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:

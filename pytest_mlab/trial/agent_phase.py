@@ -1,4 +1,5 @@
-"""Phase 1 of a trial, in a process of its own: make the workspace, open the sandbox, let the agent work, freeze."""
+"""Phase 1 of a trial, in a process of its own: make the workspace, open the sandbox, let the agent
+work, freeze."""
 
 from __future__ import annotations
 
@@ -70,15 +71,16 @@ _BEFORE = (
     StoreError,
     SuiteError,
 )
-"""What may go wrong before the agent begins, and is told as the trial's end; all else is a fault of the harness."""
+"""What may go wrong before the agent begins, and is told as the trial's end; all else is a fault of
+the harness."""
 
 
 def run_agent_phase(payload: Mapping[str, Any]) -> None:
-    """Run the agent's part of the trial that ``payload`` names, down to its last event ``agent_ended``.
+    """Run the agent's part of the trial that ``payload`` names, down to its last event
+    ``agent_ended``.
 
-    ``grace`` is how many seconds the agent may go on past its budget before the kernel ends the process; ``terminal``
-    is where a person can be asked, None when none can.
-    """
+    ``grace`` is how many seconds the agent may go on past its budget before the kernel ends the
+    process; ``terminal`` is where a person can be asked, None when none can."""
     job = Job.from_payload(payload)
     redact = Redactor(os.environ)
     with RedactedJournal(job.dir.path / TRACE, redact) as journal:
@@ -112,7 +114,9 @@ class _Opened:
 
 def _open_sandbox(job: Job, agent: Agent) -> _Opened:
     prepared, sandbox = job.prepared, job.sandbox()
-    workspace = provision(job.task, prepared.public, prepared.files, job.workspace, mounts=sandbox.mounts)
+    workspace = provision(
+        job.task, prepared.public, prepared.files, job.workspace, mounts=sandbox.mounts
+    )
     shown = {
         word: Mount(path, f"{AGENT_FILES}/{number}/{path.name}")
         for number, (word, path) in enumerate(shown_files(agent, job.rootdir).items())
@@ -140,7 +144,12 @@ class _Part:
     """The agent's part of one trial, from its first event to its last."""
 
     def __init__(
-        self, job: Job, opened: _Opened, journal: Journal, redact: Redactor, terminal: Mapping[str, str] | None
+        self,
+        job: Job,
+        opened: _Opened,
+        journal: Journal,
+        redact: Redactor,
+        terminal: Mapping[str, str] | None,
     ) -> None:
         self._opened = opened
         self._journal = journal
@@ -156,7 +165,12 @@ class _Part:
         clock = TrialClock()
         self._account = Account(job.budget, clock=clock)
         self._model = make_model(
-            job, self._account, journal, redact, inside=opened.connection.locate("."), pass_time=clock.move
+            job,
+            self._account,
+            journal,
+            redact,
+            inside=opened.connection.locate("."),
+            pass_time=clock.move,
         )
         person = None
         if terminal is not None:
@@ -172,7 +186,13 @@ class _Part:
             model=self._model.model,
             scripts=partial(scripted_actions, job.task),
             on_runaway=self._run_away,
-            programs=Programs(opened.connection, self._account, job.dir, gateway=opened.gateway, places=opened.places),
+            programs=Programs(
+                opened.connection,
+                self._account,
+                job.dir,
+                gateway=opened.gateway,
+                places=opened.places,
+            ),
             person=person,
             helper=person if job.settings.help == "human" else None,
         )
@@ -199,7 +219,9 @@ class _Part:
             error = ReplayError(self._model.fault)  # also when the agent caught it
         elif left_over:
             self._journal.write(Note(t=time.time(), kind="replay", data={"text": left_over}))
-        part = part_of(error, submitted=self._env.submitted, exhausted=ledger.exhausted(self._account.budget))
+        part = part_of(
+            error, submitted=self._env.submitted, exhausted=ledger.exhausted(self._account.budget)
+        )
         self._opened.close()  # nothing inside is left that could still write
         self._opened.workspace.freeze()
         frozen = self._snapshots.take(final=True)
@@ -253,7 +275,13 @@ def _started(job: Job, opened: _Opened, starter: str) -> TrialStarted:
 
 def _never_began(error: MlabError) -> AgentEnded:
     part = before_it_began(error)
-    return AgentEnded(t=time.time(), ended_by=part.ended_by, outcome=part.outcome, reason=part.reason, ledger=Ledger())
+    return AgentEnded(
+        t=time.time(),
+        ended_by=part.ended_by,
+        outcome=part.outcome,
+        reason=part.reason,
+        ledger=Ledger(),
+    )
 
 
 def before_it_began(error: MlabError) -> AgentPart:
@@ -263,13 +291,14 @@ def before_it_began(error: MlabError) -> AgentPart:
 
 
 def load_planned_agent(job: Job) -> Agent:
-    """The agent, made with its settings. Raises ConfigError, AgentLoadError, StoreError when its files changed."""
+    """The agent, made with its settings. Raises ConfigError, AgentLoadError, StoreError when its
+    files changed."""
     planned = job.planned_agent
     found = digest_now(planned, job.rootdir)
     if found != planned.digest:
         raise StoreError(
-            f"the agent {planned.name} has changed since the plan was made ({planned.ref}: digest {found[:12]}, "
-            f"planned {planned.digest[:12]}); undo the change or start a new run"
+            f"the agent {planned.name} has changed since the plan was made ({planned.ref}: digest"
+            f" {found[:12]}, planned {planned.digest[:12]}); undo the change or start a new run"
         )
     kind = load_agent(planned.ref, job.rootdir)
     try:
@@ -281,8 +310,8 @@ def load_planned_agent(job: Job) -> Agent:
 def part_of(error: BaseException | None, *, submitted: bool, exhausted: str | None) -> AgentPart:
     """How the agent's part ended when ``run`` returned (``error`` None) or raised.
 
-    ``submitted``: the final answer was given; ``exhausted`` names the limit of the budget that is used up.
-    """
+    ``submitted``: the final answer was given; ``exhausted`` names the limit of the budget that is
+    used up."""
     if isinstance(error, BudgetExhausted):
         return AgentPart(EndedBy(error.limit))
     if error is None or isinstance(error, TrialOver):
@@ -302,6 +331,12 @@ def part_of(error: BaseException | None, *, submitted: bool, exhausted: str | No
 def describe(error: BaseException) -> str:
     """Type, message and the last line of code that is not the harness's own."""
     message = " ".join(str(error).split())[:500]
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f"{os.sep}pytest_mlab{os.sep}" not in f.filename]
+    frames = [
+        f
+        for f in traceback.extract_tb(error.__traceback__)
+        if f"{os.sep}pytest_mlab{os.sep}" not in f.filename
+    ]
     where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {message}{where}" if message else f"{type(error).__name__}{where}"
+    return (
+        f"{type(error).__name__}: {message}{where}" if message else f"{type(error).__name__}{where}"
+    )

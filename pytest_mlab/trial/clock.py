@@ -6,8 +6,8 @@ import time
 
 
 class TrialClock:
-    """Monotonic seconds, moved on by what replayed model calls took when they were recorded: the agent's time limit
-    and its ledger are then those of the recording, though nobody waits."""
+    """Monotonic seconds, moved on by what replayed model calls took when they were recorded: the
+    agent's time limit and its ledger are then those of the recording, though nobody waits."""
 
     def __init__(self) -> None:
         self._ahead = 0.0

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def make_endpoint(job: Job, agent: Agent) -> Endpoint | None:
-    """Where the agent's programs reach the trial's models; None for an agent that runs none, or without a model. It
-    listens already: a socket must exist to be shown in a sandbox."""
+    """Where the agent's programs reach the trial's models; None for an agent that runs none, or
+    without a model. It listens already: a socket must exist to be shown in a sandbox."""
     if not (getattr(agent, "needs_endpoint", False) and job.planned_agent.needs_model):
         return None
     from pytest_mlab.models.endpoint.server import Endpoint

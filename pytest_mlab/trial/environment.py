@@ -16,7 +16,13 @@ from pytest_mlab.core.model_api import Model, ModelReply
 from pytest_mlab.core.sandbox_api import Connection, Execution
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import BudgetExhausted, ConfigError, MlabError, TrialOver
-from pytest_mlab.store.events import Note, ProgramEnded, StepDone, WorkspaceRestored, WorkspaceRestoring
+from pytest_mlab.store.events import (
+    Note,
+    ProgramEnded,
+    StepDone,
+    WorkspaceRestored,
+    WorkspaceRestoring,
+)
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.moments import moment
 from pytest_mlab.store.snapshots import Change, Snapshots
@@ -37,9 +43,9 @@ _NOTE_LIMIT = 200_000
 class TrialEnvironment:
     """Implements :class:`pytest_mlab.core.agent_api.Environment` for one trial.
 
-    ``scripts`` gives a task's own lists of actions by name; ``on_runaway`` ends the process of an agent that goes on
-    after the end. ``snapshots`` has taken the fresh workspace already. One step is done at a time.
-    """
+    ``scripts`` gives a task's own lists of actions by name; ``on_runaway`` ends the process of an
+    agent that goes on after the end. ``snapshots`` has taken the fresh workspace already. One step
+    is done at a time."""
 
     def __init__(
         self,
@@ -71,7 +77,9 @@ class TrialEnvironment:
         self._trial_dir = trial_dir
         self._log_dir = trial_dir.logs
         self._person = person
-        self._context = Context(workspace, connection, account, trial_dir, model, task.resources, helper=helper)
+        self._context = Context(
+            workspace, connection, account, trial_dir, model, task.resources, helper=helper
+        )
         self._history: list[Step] = []
         self._backups: list[dict[str, tuple[str | None, ...]]] = [{}]
         self._over: TrialOver | None = None
@@ -96,14 +104,18 @@ class TrialEnvironment:
     def model(self) -> Model:
         """The metered model client. Raises ConfigError when the run names no model."""
         if self._model is None:
-            raise ConfigError("this run names no model for the agent; give one with --mlab-model=NAME")
+            raise ConfigError(
+                "this run names no model for the agent; give one with --mlab-model=NAME"
+            )
         return self._model
 
     @property
     def person(self) -> Person:
         """Who sits at the terminal. Raises ConfigError in a run in which nobody is asked."""
         if self._person is None:
-            raise ConfigError("nobody sits at a terminal in this run; start it with pytest, in a terminal")
+            raise ConfigError(
+                "nobody sits at a terminal in this run; start it with pytest, in a terminal"
+            )
         return self._person
 
     @property
@@ -131,7 +143,8 @@ class TrialEnvironment:
         return self._scripts(name)
 
     def note(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Write an agent's own event to the trace; what is no JSON is written as text, what is very long is cut."""
+        """Write an agent's own event to the trace; what is no JSON is written as text, what is very
+        long is cut."""
         text = json.dumps(dict(data), default=repr, skipkeys=True)
         plain = json.loads(text) if len(text) <= _NOTE_LIMIT else {"cut": text[:_NOTE_LIMIT]}
         self._journal.write(Note(t=self._now(), kind=str(kind), data=plain))
@@ -139,11 +152,11 @@ class TrialEnvironment:
     # --- a step ----------------------------------------------------------------------------------------------
 
     def execute(self, action: Action, *, timeout: float | None = None) -> Observation:
-        """Do one step. Mistakes come back as observations with ``ok`` False and are steps like all others; what it
-        runs is stopped after ``timeout`` seconds.
+        """Do one step. Mistakes come back as observations with ``ok`` False and are steps like all
+        others; what it runs is stopped after ``timeout`` seconds.
 
-        Raises BudgetExhausted when a limit is reached, TrialOver after the final answer, ProviderError when a model
-        that an action needs is out of reach, SandboxError, StoreError.
+        Raises BudgetExhausted when a limit is reached, TrialOver after the final answer,
+        ProviderError when a model that an action needs is out of reach, SandboxError, StoreError.
         """
         with self._lock:
             self._check()
@@ -153,7 +166,9 @@ class TrialEnvironment:
             try:
                 answer = perform(DEFINITIONS, self._context, action)
             except MlabError as error:
-                self._record(index, action, Answer(f"{type(error).__name__}: {error}", ok=False), begin)
+                self._record(
+                    index, action, Answer(f"{type(error).__name__}: {error}", ok=False), begin
+                )
                 if isinstance(error, TrialOver):
                     self._over = error
                 raise
@@ -183,24 +198,36 @@ class TrialEnvironment:
             with self._lock:
                 index = self._context.step = self._account.charge_step()
                 ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
-                self._record(index, Action("Run Program", {"argv": shortened_words(words)}), _answer(ran), begin)
+                self._record(
+                    index,
+                    Action("Run Program", {"argv": shortened_words(words)}),
+                    _answer(ran),
+                    begin,
+                )
         if ran.over is not None:
             raise ran.over.with_traceback(None)
         return ran.done
 
     def put_file(self, name: str, content: bytes) -> str:
-        """Write a file for programs into the sandbox, outside the workspace; its path inside. Raises SandboxError."""
+        """Write a file for programs into the sandbox, outside the workspace; its path inside.
+        Raises SandboxError."""
         return self._programs.put_file(name, content)
 
     def _model_step(self, about: Mapping[str, Any], call: Call) -> ModelReply:
-        """A program's model call as a step. Raises what the call does, BudgetExhausted and TrialOver."""
+        """A program's model call as a step. Raises what the call does, BudgetExhausted and
+        TrialOver."""
         with self._lock:
             self._check()
             begin, action = time.monotonic(), Action("Model Call", about)
             try:
                 reply = call(self.model)
             except MlabError as error:
-                self._record(self._next(), action, Answer(f"{type(error).__name__}: {error}", ok=False), begin)
+                self._record(
+                    self._next(),
+                    action,
+                    Answer(f"{type(error).__name__}: {error}", ok=False),
+                    begin,
+                )
                 if isinstance(error, TrialOver):
                     self._over = error
                 raise
@@ -208,7 +235,8 @@ class TrialEnvironment:
             return reply
 
     def _next(self) -> int:
-        """One step more, charged after a model call: the call itself is refused when no steps are left."""
+        """One step more, charged after a model call: the call itself is refused when no steps are
+        left."""
         self._context.step = self._account.charge_step()
         return self._context.step
 
@@ -240,7 +268,9 @@ class TrialEnvironment:
         raise self._over.with_traceback(None)
 
     def _record(self, index: int, action: Action, answer: Answer, begin: float) -> Observation:
-        if not answer.text.isascii():  # names of files may be no text, and neither a trace nor a model takes those
+        if (
+            not answer.text.isascii()
+        ):  # names of files may be no text, and neither a trace nor a model takes those
             answer = answer._replace(text=answer.text.encode("utf-8", "replace").decode())
         change = self._snapshots.take()
         seconds = time.monotonic() - begin
@@ -264,7 +294,9 @@ class TrialEnvironment:
             )
         )
         self._note_snapshot(change)
-        observation = Observation(answer.text, answer.ok, answer.exit_status, answer.output_file, answer.done)
+        observation = Observation(
+            answer.text, answer.ok, answer.exit_status, answer.output_file, answer.done
+        )
         self._history.append(Step(index, action, observation, seconds))
         self._backups.append({name: tuple(kept) for name, kept in self._context.backups.items()})
         return observation
@@ -276,16 +308,17 @@ class TrialEnvironment:
     # --- going back ------------------------------------------------------------------------------------------
 
     def restore(self, step: int) -> tuple[str, ...]:
-        """Make the workspace what it was after ``step``; see :class:`pytest_mlab.core.agent_api.Environment`.
+        """Make the workspace what it was after ``step``; see
+        :class:`pytest_mlab.core.agent_api.Environment`.
 
-        The event before says what is being done: when the process dies in the middle of it, who freezes the workspace
-        finishes it first.
-        """
+        The event before says what is being done: when the process dies in the middle of it, who
+        freezes the workspace finishes it first."""
         with self._lock:
             self._check()
             if not 0 <= step <= len(self._history):
                 raise ValueError(
-                    f"step {step!r} was not done: the trial has steps 1 to {len(self._history)}, 0 is fresh"
+                    f"step {step!r} was not done: the trial has steps 1 to {len(self._history)}, 0"
+                    " is fresh"
                 )
             begin = time.monotonic()
             workspace, store = self._context.workspace, self._snapshots.store
@@ -344,8 +377,8 @@ def limits_text(budget: Budget) -> str:
     if budget.max_cost is not None:
         parts.append(f"${budget.max_cost:g}")
     return (
-        f"Your limits: {', '.join(parts)}. When one is reached, the trial ends and the workspace is scored as it is. "
-        "Paths are relative to the workspace."
+        f"Your limits: {', '.join(parts)}. When one is reached, the trial ends and the workspace is"
+        " scored as it is. Paths are relative to the workspace."
     )
 
 
@@ -357,7 +390,9 @@ def _duration(seconds: float) -> str:
 
 def _plain(args: Any) -> dict[str, Any]:
     """An action's arguments for the trace; what is no JSON as text."""
-    if isinstance(args, dict) and all(type(k) is str and type(v) in (str, int, float, bool) for k, v in args.items()):
+    if isinstance(args, dict) and all(
+        type(k) is str and type(v) in (str, int, float, bool) for k, v in args.items()
+    ):
         return args
     try:
         return dict(json.loads(json.dumps(dict(args), default=repr, skipkeys=True)))

@@ -1,10 +1,11 @@
-"""Score a frozen workspace: run the task's evaluator in a sandbox of its own and read what it says as untrusted data.
+"""Score a frozen workspace: run the task's evaluator in a sandbox of its own and read what it says
+as untrusted data.
 
-The sandbox has no network and sees, read-only, the submission (``/mlab/submission``), the hidden answers
-(``/mlab/answers``), the evaluator and the starter files (``/mlab/task``) and the evaluation library (``/mlab/lib``).
-Its workspace is an empty folder, into which the verdict is written. Where the submission is code that the evaluator
-runs, the answers are a copy in that folder instead, which the evaluator deletes before that code starts.
-"""
+The sandbox has no network and sees, read-only, the submission (``/mlab/submission``), the hidden
+answers (``/mlab/answers``), the evaluator and the starter files (``/mlab/task``) and the evaluation
+library (``/mlab/lib``). Its workspace is an empty folder, into which the verdict is written. Where
+the submission is code that the evaluator runs, the answers are a copy in that folder instead, which
+the evaluator deletes before that code starts."""
 
 from __future__ import annotations
 
@@ -43,8 +44,9 @@ _PRIVATE_ANSWERS = "answers"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an evaluation said. ``score`` is a finite number exactly when ``word`` is ``scored``; ``reason`` says why
-    not otherwise; ``details`` are the evaluator's own facts; ``seconds`` leaves out the wait for the machine."""
+    """What an evaluation said. ``score`` is a finite number exactly when ``word`` is ``scored``;
+    ``reason`` says why not otherwise; ``details`` are the evaluator's own facts; ``seconds`` leaves
+    out the wait for the machine."""
 
     word: Word
     score: float | None = None
@@ -64,11 +66,12 @@ def evaluate(
     timeout: float = TIMEOUT,
     clock: Callable[[], float] = time.monotonic,
 ) -> Verdict:
-    """Evaluate the folder ``submission`` against ``answers``; never raises for what evaluator or submission do.
+    """Evaluate the folder ``submission`` against ``answers``; never raises for what evaluator or
+    submission do.
 
-    ``label`` names the sandbox; ``scratch`` is a folder for temporary files that the sandbox backend can show (default:
-    the system's). A task whose score is a time waits until no other such evaluation runs on this machine.
-    """
+    ``label`` names the sandbox; ``scratch`` is a folder for temporary files that the sandbox
+    backend can show (default: the system's). A task whose score is a time waits until no other such
+    evaluation runs on this machine."""
     with contextlib.ExitStack() as stack:
         if task.timed:
             stack.enter_context(_machine_to_itself())
@@ -79,16 +82,26 @@ def evaluate(
 
 
 def _evaluate(
-    task: Task, sandbox: Sandbox, submission: Path, answers: Path, label: str, folder: Path, timeout: float
+    task: Task,
+    sandbox: Sandbox,
+    submission: Path,
+    answers: Path,
+    label: str,
+    folder: Path,
+    timeout: float,
 ) -> Verdict:
     private = task.submission.kind == "script"
     if private:
         _copy_answers(answers, folder / _PRIVATE_ANSWERS)
-    spec = SandboxSpec(folder, label, _mounts(task, submission, None if private else answers), task.resources)
+    spec = SandboxSpec(
+        folder, label, _mounts(task, submission, None if private else answers), task.resources
+    )
     try:
         connection = sandbox.open(spec)
         try:
-            ended = connection.execute(_command(connection, private=private), timeout=timeout, keep=_KEEP_OUTPUT)
+            ended = connection.execute(
+                _command(connection, private=private), timeout=timeout, keep=_KEEP_OUTPUT
+            )
         finally:
             connection.close()  # before the verdict is read: nothing is left that could change it
     except SandboxError as error:
@@ -120,7 +133,8 @@ def _mounts(task: Task, submission: Path, answers: Path | None) -> tuple[Mount, 
 
 
 def _command(connection: Connection, *, private: bool) -> list[str]:
-    """-I: nothing of the working directory, of the user's site or of variables is imported; -B writes nothing."""
+    """-I: nothing of the working directory, of the user's site or of variables is imported; -B
+    writes nothing."""
     return [
         connection.python,
         "-I",
@@ -152,16 +166,26 @@ def _machine_to_itself() -> Iterator[None]:
 
 def _read_verdict(path: Path, ended: Execution, task: Task, timeout: float) -> Verdict:
     if ended.killed_for == "lost":
-        return Verdict("infra_error", reason="the evaluation sandbox was lost: its supervisor was killed")
+        return Verdict(
+            "infra_error", reason="the evaluation sandbox was lost: its supervisor was killed"
+        )
     failure = _failure(ended, task, timeout)
     if failure:
         return _fault(task, failure, ended)
     if ended.exit_status != 0:  # a verdict that is there all the same is not the evaluator's
-        return _fault(task, f"the evaluator ended with status {ended.exit_status} and without a verdict", ended)
+        return _fault(
+            task,
+            f"the evaluator ended with status {ended.exit_status} and without a verdict",
+            ended,
+        )
     try:
         verdict = _parse(_read_bounded(path))
     except FileNotFoundError:
-        return _fault(task, f"the evaluator ended with status {ended.exit_status} and without a verdict", ended)
+        return _fault(
+            task,
+            f"the evaluator ended with status {ended.exit_status} and without a verdict",
+            ended,
+        )
     except (OSError, ValueError, OverflowError, StoreError) as error:
         return _fault(task, f"the evaluator's verdict cannot be read: {error}", ended)
     if verdict.word == "task_error":
@@ -184,15 +208,19 @@ def _failure(ended: Execution, task: Task, timeout: float) -> str:
 
 
 def _fault(task: Task, what: str, ended: Execution) -> Verdict:
-    """A ``task_error``: the last line of the evaluator's output says where, all of its end is kept."""
+    """A ``task_error``: the last line of the evaluator's output says where, all of its end is
+    kept."""
     output = ended.output.decode("utf-8", "replace").strip()
     last = output.rpartition("\n")[2][:200]
     reason = f"task {task.name}: {what}" + (f" ({last})" if last else "")
-    return Verdict("task_error", reason=reason, details={"output": output[-4000:]} if output else {})
+    return Verdict(
+        "task_error", reason=reason, details={"output": output[-4000:]} if output else {}
+    )
 
 
 def _read_bounded(path: Path) -> bytes:
-    """A regular file's content. Raises ValueError when it is too large, StoreError when it is no file, OSError."""
+    """A regular file's content. Raises ValueError when it is too large, StoreError when it is no
+    file, OSError."""
     descriptor = open_regular(path)
     with open(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size
@@ -209,14 +237,23 @@ def _parse(text: bytes) -> Verdict:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(data, dict):
         raise ValueError(f"it is a {type(data).__name__}, expected an object")
-    word, score, reason, details = data.get("verdict"), data.get("score"), data.get("reason"), data.get("details")
+    word, score, reason, details = (
+        data.get("verdict"),
+        data.get("score"),
+        data.get("reason"),
+        data.get("details"),
+    )
     if word not in ("scored", "invalid_submission", "no_submission", "task_error"):
         raise ValueError(f"its verdict is {word!r:.80}")
     if not isinstance(reason, str) or not isinstance(details, dict):
         raise ValueError("its reason is no text or its details are no object")
     if word != "scored":
         return Verdict(word, reason=reason[:MAX_REASON] or word, details=details)
-    number = float(score) if isinstance(score, (int, float)) and not isinstance(score, bool) else math.nan
+    number = (
+        float(score)
+        if isinstance(score, (int, float)) and not isinstance(score, bool)
+        else math.nan
+    )
     if not math.isfinite(number):
         raise ValueError(f"its score is {score!r:.80}, expected a finite number")
     return Verdict("scored", number, details=details)

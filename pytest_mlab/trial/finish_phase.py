@@ -1,4 +1,5 @@
-"""Phase 2 of a trial, in a process that has never run the agent's code: freeze what is not frozen, evaluate, decide."""
+"""Phase 2 of a trial, in a process that has never run the agent's code: freeze what is not frozen,
+evaluate, decide."""
 
 from __future__ import annotations
 
@@ -26,7 +27,15 @@ from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TRACE
 from pytest_mlab.trial.evaluate import Verdict, evaluate
 from pytest_mlab.trial.job import Job
-from pytest_mlab.trial.outcome import AgentPart, Context, Facts, agent_part, conclude, facts, last_ledger
+from pytest_mlab.trial.outcome import (
+    AgentPart,
+    Context,
+    Facts,
+    agent_part,
+    conclude,
+    facts,
+    last_ledger,
+)
 from pytest_mlab.trial.process.child_env import Redactor
 from pytest_mlab.trial.process.watch import Ending
 from pytest_mlab.trial.redacted import RedactedJournal
@@ -35,8 +44,9 @@ from pytest_mlab.trial.workspace import Workspace
 
 
 def run_finish_phase(payload: Mapping[str, Any]) -> None:
-    """Finish the trial that ``payload`` names: ``ending`` is what the watcher saw of phase 1, ``last_words`` the last
-    line of its log, ``started_at`` when the worker began (Unix seconds). Ends with ``result.json``."""
+    """Finish the trial that ``payload`` names: ``ending`` is what the watcher saw of phase 1,
+    ``last_words`` the last line of its log, ``started_at`` when the worker began (Unix seconds).
+    Ends with ``result.json``."""
     job = Job.from_payload(payload)
     redact = Redactor(os.environ)
     ending = Ending(**payload["ending"])
@@ -54,25 +64,41 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
             verdict = _evaluate(job)
             journal.write(_evaluation(verdict, ended.snapshot))
         context = _context(job, found, payload["started_at"])
-        result = conclude(context, part, ended.ledger, ended.snapshot, ended.tampered, verdict, found.crash)
-        result = replace(result, reason=redact(result.reason), notes=tuple(map(redact, found.notes)))
+        result = conclude(
+            context, part, ended.ledger, ended.snapshot, ended.tampered, verdict, found.crash
+        )
+        result = replace(
+            result, reason=redact(result.reason), notes=tuple(map(redact, found.notes))
+        )
         journal.write(TrialFinished(t=time.time(), outcome=result.outcome, reason=result.reason))
     job.dir.write_result(result)
 
 
-def _freeze(job: Job, journal: Journal, found: Facts, part: AgentPart, ending: Ending) -> AgentEnded:
-    """The event that the killed process did not come to write. Nothing of it is left: the workspace is still."""
+def _freeze(
+    job: Job, journal: Journal, found: Facts, part: AgentPart, ending: Ending
+) -> AgentEnded:
+    """The event that the killed process did not come to write. Nothing of it is left: the workspace
+    is still."""
     snapshot, tampered = "", list[str]()
     if found.started is not None:
         files = job.prepared.files
         fresh = manifest.load(job.run.store, found.started.starter)
-        shown = [manifest.decode(path) for path, entry in fresh.items() if entry.startswith("mounted:")]
+        shown = [
+            manifest.decode(path) for path, entry in fresh.items() if entry.startswith("mounted:")
+        ]
         limit = job.settings.snapshot_file_mb << 20
-        snapshots = Snapshots(job.run.store, job.workspace, public=files, mounted=shown, file_limit=limit)
+        snapshots = Snapshots(
+            job.run.store, job.workspace, public=files, mounted=shown, file_limit=limit
+        )
         guard = Workspace(job.workspace, mounts=(), public=files, read_only=job.task.read_only)
         keep = [*shown, *filter(guard.is_read_only, map(manifest.decode, fresh))]
         if _finish_restoring(job, snapshots, keep):
-            said = {"text": "the process died while the workspace was being restored; that was done to its end"}
+            said = {
+                "text": (
+                    "the process died while the workspace was being restored; that was done to"
+                    " its end"
+                )
+            }
             journal.write(Note(t=time.time(), kind="snapshot", data=said))
         snapshot = snapshots.take(final=True).id
         tampered = changed_read_only(fresh, manifest.load(job.run.store, snapshot), guard)
@@ -88,7 +114,8 @@ def _freeze(job: Job, journal: Journal, found: Facts, part: AgentPart, ending: E
 
 
 def _finish_restoring(job: Job, snapshots: Snapshots, keep: list[str]) -> bool:
-    """Do to its end what the process died in the middle of: going back to an earlier workspace. False: it did not."""
+    """Do to its end what the process died in the middle of: going back to an earlier workspace.
+    False: it did not."""
     begun = None
     for event in job.dir.events():
         if isinstance(event, WorkspaceRestoring):
@@ -103,12 +130,22 @@ def _finish_restoring(job: Job, snapshots: Snapshots, keep: list[str]) -> bool:
         return open_regular(public[digest]) if digest in public else None
 
     was = moment(job.dir, job.run.store, begun.step).tree
-    bring_back(job.workspace, was, snapshots.tree(), store=job.run.store, keep=keep, open_public=open_public)
+    bring_back(
+        job.workspace,
+        was,
+        snapshots.tree(),
+        store=job.run.store,
+        keep=keep,
+        open_public=open_public,
+    )
     return True
 
 
-def changed_read_only(fresh: Mapping[str, str], now: Mapping[str, str], guard: Workspace) -> list[str]:
-    """Read-only files of the tree ``fresh`` that are gone or have another content in the tree ``now``."""
+def changed_read_only(
+    fresh: Mapping[str, str], now: Mapping[str, str], guard: Workspace
+) -> list[str]:
+    """Read-only files of the tree ``fresh`` that are gone or have another content in the tree
+    ``now``."""
 
     def content(entry: str | None) -> str:
         return "" if entry is None else manifest.digest_of(entry) or entry

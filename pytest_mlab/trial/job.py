@@ -1,4 +1,5 @@
-"""What a phase of a trial works on: everything follows from the run directory and the trial's name."""
+"""What a phase of a trial works on: everything follows from the run directory and the trial's
+name."""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ class Job:
         for planned in self.run.plan.tasks:
             if planned.name == self.trial.task:
                 return planned
-        raise StoreError(f"{self.run.path}: the plan has no task {self.trial.task!r} for {self.trial.name}")
+        raise StoreError(
+            f"{self.run.path}: the plan has no task {self.trial.task!r} for {self.trial.name}"
+        )
 
     @property
     def planned_agent(self) -> PlannedAgent:
@@ -63,7 +66,9 @@ class Job:
         for planned in self.run.plan.agents:
             if planned.name == self.trial.agent:
                 return planned
-        raise StoreError(f"{self.run.path}: the plan has no agent {self.trial.agent!r} for {self.trial.name}")
+        raise StoreError(
+            f"{self.run.path}: the plan has no agent {self.trial.agent!r} for {self.trial.name}"
+        )
 
     @cached_property
     def task(self) -> Task:
@@ -77,7 +82,8 @@ class Job:
 
     @property
     def rootdir(self) -> Path:
-        """Where the run was started: references to agents are seen from there. Raises StoreError."""
+        """Where the run was started: references to agents are seen from there. Raises
+        StoreError."""
         return Path(self.run.identity.get("rootdir") or self.run.path)
 
     @property
@@ -124,5 +130,6 @@ class Job:
 
 
 def scratch_of(run: RunDir) -> Path:
-    """A run's folder for workspaces and other short-lived files; the sandbox backends can show what is in it."""
+    """A run's folder for workspaces and other short-lived files; the sandbox backends can show what
+    is in it."""
     return Path(run.plan.settings.cache_dir) / "workspaces" / run.plan.run_id

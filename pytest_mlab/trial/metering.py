@@ -1,4 +1,5 @@
-"""The model as an agent sees it: every call is charged to the trial's account and written to its trace."""
+"""The model as an agent sees it: every call is charged to the trial's account and written to its
+trace."""
 
 from __future__ import annotations
 
@@ -12,7 +13,15 @@ from typing import Any
 
 from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.model_api import Message, ModelClient, ModelFacts, ModelReply, ModelRequest, Role, ToolCall
+from pytest_mlab.core.model_api import (
+    Message,
+    ModelClient,
+    ModelFacts,
+    ModelReply,
+    ModelRequest,
+    Role,
+    ToolCall,
+)
 from pytest_mlab.core.plan import Models
 from pytest_mlab.errors import BudgetExhausted, ConfigError, ModelError
 from pytest_mlab.store.content import ContentStore
@@ -25,11 +34,11 @@ from pytest_mlab.trial.account import Account
 class MeteredModel:
     """Implements :class:`pytest_mlab.core.model_api.Model` for one trial.
 
-    ``models`` says which model plays which role; edit and fast fall back to main. A call may not last longer than
-    the trial's remaining time. The trace names prompt and reply by the digest of a blob in ``store``: the prompt as
-    JSON (``messages``, each with ``role`` and ``content``, and the parameters of the call), the reply as text. Both,
-    and all error messages, go through ``redact`` first.
-    """
+    ``models`` says which model plays which role; edit and fast fall back to main. A call may not
+    last longer than the trial's remaining time. The trace names prompt and reply by the digest of a
+    blob in ``store``: the prompt as JSON (``messages``, each with ``role`` and ``content``, and the
+    parameters of the call), the reply as text. Both, and all error messages, go through ``redact``
+    first."""
 
     client: ModelClient
     models: Models
@@ -54,9 +63,9 @@ class MeteredModel:
     ) -> ModelReply:
         """One completion by the model that plays ``role``.
 
-        Raises BudgetExhausted when tokens, cost or time are used up before or by this call (a reply that comes with
-        it is charged and recorded, then dropped), ModelError when the call failed and ConfigError without a model.
-        """
+        Raises BudgetExhausted when tokens, cost or time are used up before or by this call (a reply
+        that comes with it is charged and recorded, then dropped), ModelError when the call failed
+        and ConfigError without a model."""
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         self._check(role)
         request = ModelRequest(
@@ -79,7 +88,9 @@ class MeteredModel:
         except ModelError as error:
             took = time.monotonic() - begin if error.seconds is None else error.seconds
             self._record_failure(role, request, error, took)
-            self._check(role)  # cut short by the end of the trial's time: that, and no provider's failure
+            self._check(
+                role
+            )  # cut short by the end of the trial's time: that, and no provider's failure
             raise
         self._record(role, request, reply)
         self._check(role)
@@ -92,7 +103,9 @@ class MeteredModel:
     def _name(self, role: Role) -> str:
         name = getattr(self.models, role) or self.models.main
         if not name:
-            raise ConfigError(f"the run names no model for the role {role!r}; give one with --mlab-model=NAME")
+            raise ConfigError(
+                f"the run names no model for the role {role!r}; give one with --mlab-model=NAME"
+            )
         return str(name)
 
     def _deadline(self) -> float | None:
@@ -100,14 +113,16 @@ class MeteredModel:
         return None if math.isinf(left) else time.monotonic() + left
 
     def _check(self, role: Role) -> None:
-        """Raise when a limit is reached. Used up steps stop only the agent's own thinking (main): the action that is
-        the last step may itself call the other two."""
+        """Raise when a limit is reached. Used up steps stop only the agent's own thinking (main):
+        the action that is the last step may itself call the other two."""
         budget = self.account.budget
         if role != "main":
             budget = replace(budget, max_steps=sys.maxsize)
         limit = self.account.ledger.exhausted(budget)
         if limit is not None:
-            raise BudgetExhausted(f"the trial's {limit} are used up, at a model call ({role})", limit=limit)
+            raise BudgetExhausted(
+                f"the trial's {limit} are used up, at a model call ({role})", limit=limit
+            )
 
     def _record(self, role: Role, request: ModelRequest, reply: ModelReply) -> None:
         self.account.charge_call(reply.usage, reply.cost, reply.waited)
@@ -130,7 +145,9 @@ class MeteredModel:
             )
         )
 
-    def _record_failure(self, role: Role, request: ModelRequest, error: ModelError, seconds: float) -> None:
+    def _record_failure(
+        self, role: Role, request: ModelRequest, error: ModelError, seconds: float
+    ) -> None:
         # Providers bill no error answer, and report no usage for a reply that never arrived.
         self.account.charge_call(Usage(), 0.0, error.waited)
         self.journal.write(
@@ -176,7 +193,9 @@ def _as_json(request: ModelRequest) -> str:
 def _message(message: Message) -> dict[str, Any]:
     plain: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        plain["tool_calls"] = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_calls]
+        plain["tool_calls"] = [
+            {"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_calls
+        ]
     if message.tool_call_id:
         plain["tool_call_id"] = message.tool_call_id
     return plain

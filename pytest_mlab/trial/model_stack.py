@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrialModel:
-    """The model of a trial until the agent's part is over. ``model`` is what the agent gets as ``env.model``, None for
-    one that needs no model."""
+    """The model of a trial until the agent's part is over. ``model`` is what the agent gets as
+    ``env.model``, None for one that needs no model."""
 
     model: Model | None = None
     recording: RecordingFile | None = None
@@ -32,7 +32,8 @@ class TrialModel:
 
     @property
     def fault(self) -> str:
-        """Why a replay does not fit its recording, whatever the agent made of the error; '' when it does."""
+        """Why a replay does not fit its recording, whatever the agent made of the error; '' when it
+        does."""
         return self.replay.fault if self.replay else ""
 
     def end(self) -> str:
@@ -51,8 +52,9 @@ def make_model(
     inside: str = "",
     pass_time: Callable[[float], None] = lambda seconds: None,
 ) -> TrialModel:
-    """The model of ``job``. ``inside`` is the workspace's path in the sandbox, which recordings leave out;
-    ``pass_time`` moves the trial's clock by what replayed calls took. Raises StoreError, ReplayError."""
+    """The model of ``job``. ``inside`` is the workspace's path in the sandbox, which recordings
+    leave out; ``pass_time`` moves the trial's clock by what replayed calls took. Raises StoreError,
+    ReplayError."""
     if not job.planned_agent.needs_model:
         return TrialModel()
     models = Models(job.trial.model, job.settings.edit_model, job.settings.fast_model)

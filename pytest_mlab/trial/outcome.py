@@ -1,4 +1,5 @@
-"""From what the trace and the watcher say to a trial's one outcome. Decides; reads and writes nothing."""
+"""From what the trace and the watcher say to a trial's one outcome. Decides; reads and writes
+nothing."""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ _NAMED_FILES = 5
 
 @dataclass(frozen=True)
 class Facts:
-    """What a trace tells about the agent's part: its first and last event of it, the last known ledger, and how the
-    script that was executed last failed ('' when it did not); ``notes`` are what a replay had to say."""
+    """What a trace tells about the agent's part: its first and last event of it, the last known
+    ledger, and how the script that was executed last failed ('' when it did not); ``notes`` are
+    what a replay had to say."""
 
     started: TrialStarted | None = None
     ended: AgentEnded | None = None
@@ -49,7 +51,12 @@ def facts(events: Iterable[Event]) -> Facts:
             found = replace(found, ledger=event.ledger)
         if isinstance(event, StepDone) and event.action == "Execute Script":
             found = replace(
-                found, crash="" if event.ok else _crash(str(event.args.get("script_name")), event.observation)
+                found,
+                crash=(
+                    ""
+                    if event.ok
+                    else _crash(str(event.args.get("script_name")), event.observation)
+                ),
             )
     return found
 
@@ -58,7 +65,11 @@ def _crash(script: str, said: str) -> str:
     """How an executed script failed; without a traceback, the environment's own sentence."""
     head, _, output = said.partition("\n")
     where = crash_line(output)
-    return f"{script} failed at {where}" if where else shorten(head.removesuffix(" Its output:"), LONGEST)
+    return (
+        f"{script} failed at {where}"
+        if where
+        else shorten(head.removesuffix(" Its output:"), LONGEST)
+    )
 
 
 @dataclass(frozen=True)
@@ -79,13 +90,26 @@ def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> Age
         return AgentPart(found.ended.ended_by, found.ended.outcome, found.ended.reason)
     said = f" ({last_words})" if last_words else ""
     if ending is None:
-        return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, "the trial was interrupted together with its worker")
+        return AgentPart(
+            EndedBy.KILLED,
+            Outcome.INFRA_ERROR,
+            "the trial was interrupted together with its worker",
+        )
     if _out_of_time(ending) and found.started is not None:
-        return AgentPart(EndedBy.SECONDS, None, "the agent did not stop when its time was over and was killed")
+        return AgentPart(
+            EndedBy.SECONDS, None, "the agent did not stop when its time was over and was killed"
+        )
     if found.started is None:
-        return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, f"the trial's process {ending} before it began{said}")
+        return AgentPart(
+            EndedBy.KILLED,
+            Outcome.INFRA_ERROR,
+            f"the trial's process {ending} before it began{said}",
+        )
     if ending.how == "exited" and ending.status != STATUS_RAISED:
-        what = f"the agent ended its own process with status {ending.status}; an agent returns from run(){said}"
+        what = (
+            f"the agent ended its own process with status {ending.status}; an agent returns from"
+            f" run(){said}"
+        )
         return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, what)
     if ending.how == "signalled" and ending.status not in _FROM_OUTSIDE:
         return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, f"the agent's process {ending}{said}")
@@ -95,7 +119,8 @@ def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> Age
 
 
 def last_ledger(found: Facts, ending: Ending | None, budget: Budget) -> Ledger:
-    """What the agent has used, as the trace knows it; its time as the watcher does when it was killed for that."""
+    """What the agent has used, as the trace knows it; its time as the watcher does when it was
+    killed for that."""
     if found.ended is None and ending is not None and _out_of_time(ending):
         return found.ledger.at(max(found.ledger.seconds, min(ending.seconds, budget.max_seconds)))
     return found.ledger
@@ -103,12 +128,15 @@ def last_ledger(found: Facts, ending: Ending | None, budget: Budget) -> Ledger:
 
 def _out_of_time(ending: Ending) -> bool:
     """Killed by the alarm that its process sets, or by the watcher behind that."""
-    return ending.how == "deadline" or (ending.how == "signalled" and ending.status == signal.SIGALRM)
+    return ending.how == "deadline" or (
+        ending.how == "signalled" and ending.status == signal.SIGALRM
+    )
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a result says beside its outcome. ``threshold`` overrides the task's own; times are Unix seconds."""
+    """What a result says beside its outcome. ``threshold`` overrides the task's own; times are Unix
+    seconds."""
 
     id: TrialId
     task: Task
@@ -139,15 +167,17 @@ def conclude(
     verdict: Verdict | None = None,
     crash: str = "",
 ) -> TrialResult:
-    """The trial's result. ``verdict`` is needed unless the agent's part or tampering decided the outcome; ``crash`` is
-    how the last script failed."""
+    """The trial's result. ``verdict`` is needed unless the agent's part or tampering decided the
+    outcome; ``crash`` is how the last script failed."""
     result = _blank(context, part, ledger, snapshot)
     if part.outcome is not None:
         return replace(result, outcome=part.outcome, reason=part.reason)
     if tampered:
         return replace(result, outcome=Outcome.INVALID_SUBMISSION, reason=tampering(tampered))
     if verdict is None:
-        raise ValueError(f"{context.id.name}: neither the agent's end nor an evaluation decides the outcome")
+        raise ValueError(
+            f"{context.id.name}: neither the agent's end nor an evaluation decides the outcome"
+        )
     result = replace(result, evaluation_seconds=verdict.seconds)
     if verdict.word == "no_submission" and part.ended_by is EndedBy.ERROR:
         return replace(result, outcome=Outcome.AGENT_ERROR, reason=part.reason)
@@ -171,18 +201,22 @@ def conclude(
 
 
 def _unscored(verdict: Verdict, crash: str, *, control: bool) -> tuple[Outcome, str]:
-    """Outcome and reason of a submission without a score. The control agent changes nothing: where what it runs fails,
-    the task does not work here."""
+    """Outcome and reason of a submission without a score. The control agent changes nothing: where
+    what it runs fails, the task does not work here."""
     outcome = Outcome(verdict.word)
     if not crash or outcome not in (Outcome.NO_SUBMISSION, Outcome.INVALID_SUBMISSION):
         return outcome, verdict.reason
     if control:
-        return Outcome.TASK_ERROR, f"the task's own code does not run here: {crash}; so {verdict.reason}"
+        return (
+            Outcome.TASK_ERROR,
+            f"the task's own code does not run here: {crash}; so {verdict.reason}",
+        )
     return outcome, f"{verdict.reason}; the last script, {crash}"
 
 
 def _blank(context: Context, part: AgentPart, ledger: Ledger, snapshot: str) -> TrialResult:
-    """A result without an outcome of its own: what had to be beaten is said in any case, where it is known."""
+    """A result without an outcome of its own: what had to be beaten is said in any case, where it
+    is known."""
     variant = context.task.variants.get(context.data)
     baseline = variant.baseline if variant else None
     try:

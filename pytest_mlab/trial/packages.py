@@ -28,16 +28,22 @@ _SECONDS = 60.0
 
 
 def check_packages(task: Task, connection: Connection) -> None:
-    """Raise RequirementMissing, with the command that installs them, when packages that ``task`` requires are absent
-    from the sandbox's Python or of another version."""
+    """Raise RequirementMissing, with the command that installs them, when packages that ``task``
+    requires are absent from the sandbox's Python or of another version."""
     wanted = [Requirement(text) for text in task.requirements]
     wanted = [one for one in wanted if one.marker is None or one.marker.evaluate()]
     if not wanted:
         return
     names = [one.name for one in wanted]
-    found = _own_versions(names) if connection.python == sys.executable else _versions_inside(names, connection)
+    found = (
+        _own_versions(names)
+        if connection.python == sys.executable
+        else _versions_inside(names, connection)
+    )
     missing = [
-        one for one in wanted if one.name not in found or not one.specifier.contains(found[one.name], prereleases=True)
+        one
+        for one in wanted
+        if one.name not in found or not one.specifier.contains(found[one.name], prereleases=True)
     ]
     if missing:
         have = ", ".join(f"{one.name} {found.get(one.name, 'is not installed')}" for one in missing)
@@ -50,10 +56,12 @@ def check_packages(task: Task, connection: Connection) -> None:
 
 
 def _own_versions(names: Sequence[str]) -> dict[str, str]:
-    """The sandbox shows the harness's own installation: no process is needed to ask it. What comes from elsewhere
-    (a user's site-packages, PYTHONPATH) is not seen there."""
+    """The sandbox shows the harness's own installation: no process is needed to ask it. What comes
+    from elsewhere (a user's site-packages, PYTHONPATH) is not seen there."""
     places = [Path(prefix) for prefix in (sys.prefix, sys.base_prefix, "/usr")]
-    shown = [entry for entry in sys.path if any(Path(entry).is_relative_to(place) for place in places)]
+    shown = [
+        entry for entry in sys.path if any(Path(entry).is_relative_to(place) for place in places)
+    ]
     found: dict[str, str] = {}
     for name in names:
         for one in metadata.distributions(name=name, path=shown):
@@ -67,7 +75,9 @@ def _versions_inside(names: Sequence[str], connection: Connection) -> Mapping[st
         found = json.loads(ended.output)
     except ValueError:
         found = None
-    if not isinstance(found, dict) or not all(isinstance(version, str) for version in found.values()):
+    if not isinstance(found, dict) or not all(
+        isinstance(version, str) for version in found.values()
+    ):
         raise SandboxError(
             f"the sandbox's Python ({connection.python}) does not say which packages it has: "
             f"{ended.output[-200:].decode('utf-8', 'replace').strip() or ended.killed_for or ended.exit_status}"

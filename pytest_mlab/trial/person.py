@@ -1,9 +1,10 @@
-"""The person at the terminal that a run was started from: told things, asked things, lent an editor.
+"""The person at the terminal that a run was started from: told things, asked things, lent an
+editor.
 
-A trial's process has no terminal of its own and its output goes to a log, so the device is opened by its name. Lines
-are edited by the terminal itself. While a question is open, or for as long as :meth:`TerminalPerson.held` says, ctrl-C
-ends no process but reaches the reader: it is made a character that ends a line.
-"""
+A trial's process has no terminal of its own and its output goes to a log, so the device is opened
+by its name. Lines are edited by the terminal itself. While a question is open, or for as long as
+:meth:`TerminalPerson.held` says, ctrl-C ends no process but reaches the reader: it is made a
+character that ends a line."""
 
 from __future__ import annotations
 
@@ -30,9 +31,12 @@ _NONE = b"\0"
 
 
 class TerminalPerson:
-    """Implements :class:`pytest_mlab.core.agent_api.Person`. ``remaining`` gives the seconds that a question may take."""
+    """Implements :class:`pytest_mlab.core.agent_api.Person`. ``remaining`` gives the seconds that a
+    question may take."""
 
-    def __init__(self, terminal: Terminal, remaining: Callable[[], float] = lambda: math.inf) -> None:
+    def __init__(
+        self, terminal: Terminal, remaining: Callable[[], float] = lambda: math.inf
+    ) -> None:
         self._terminal = terminal
         self._remaining = remaining
         self._fd = -1
@@ -51,15 +55,15 @@ class TerminalPerson:
                 self._fd = os.open(self._terminal.device, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
             except OSError as error:
                 raise ConfigError(
-                    f"the terminal {self._terminal.device} cannot be opened ({error.strerror}); start the run again "
-                    "where you sit"
+                    f"the terminal {self._terminal.device} cannot be opened ({error.strerror});"
+                    " start the run again where you sit"
                 ) from error
         return self._fd
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Until the end of the block ctrl-C ends no process; it raises KeyboardInterrupt from the question that is
-        open, or from the next."""
+        """Until the end of the block ctrl-C ends no process; it raises KeyboardInterrupt from the
+        question that is open, or from the next."""
         if self._holds == 0:
             self._usual = self._modes()
             self._set(self._holding(self._usual))
@@ -103,9 +107,8 @@ class TerminalPerson:
     def ask(self, prompt: str) -> str:
         """The line that the person enters.
 
-        Raises EOFError for ctrl-D and when the terminal is gone, KeyboardInterrupt for ctrl-C, BudgetExhausted when
-        the time is over first.
-        """
+        Raises EOFError for ctrl-D and when the terminal is gone, KeyboardInterrupt for ctrl-C,
+        BudgetExhausted when the time is over first."""
         with self.held():
             self._write(printable(prompt))
             line = self._line()
@@ -126,7 +129,9 @@ class TerminalPerson:
 
     def _read(self) -> bytes:
         left = self._remaining()
-        if not select.select([self._device], [], [], None if math.isinf(left) else max(0.0, left))[0]:
+        if not select.select([self._device], [], [], None if math.isinf(left) else max(0.0, left))[
+            0
+        ]:
             self._write("\nThe time is over.\n")
             raise BudgetExhausted("the time was over while a person was asked", limit="seconds")
         try:
@@ -148,11 +153,13 @@ class TerminalPerson:
 
     @contextlib.contextmanager
     def interrupting(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Call ``stop`` when the person presses ctrl-C before the end of the block; lines that are entered meanwhile
-        answer the next questions."""
+        """Call ``stop`` when the person presses ctrl-C before the end of the block; lines that are
+        entered meanwhile answer the next questions."""
         with self.held():
             wake, waker = os.pipe()
-            watcher = threading.Thread(target=self._watch, args=(wake, stop), name="mlab-terminal", daemon=True)
+            watcher = threading.Thread(
+                target=self._watch, args=(wake, stop), name="mlab-terminal", daemon=True
+            )
             watcher.start()
             try:
                 yield
@@ -180,8 +187,8 @@ class TerminalPerson:
         return bool(self._terminal.editor)
 
     def edit(self, text: str, name: str) -> str:
-        """What the person makes of ``text`` in their editor; ``name`` is the file's. Raises ConfigError without an
-        editor, or when it fails."""
+        """What the person makes of ``text`` in their editor; ``name`` is the file's. Raises
+        ConfigError without an editor, or when it fails."""
         if not self._terminal.editor:
             raise ConfigError("there is no editor; set the variable EDITOR and start the run again")
         with tempfile.TemporaryDirectory(prefix="mlab-edit-") as folder:
@@ -191,9 +198,18 @@ class TerminalPerson:
             variables = {**os.environ, "TERM": self._terminal.term or "dumb"}
             with self._lent() as device:
                 try:
-                    subprocess.run(command, stdin=device, stdout=device, stderr=device, env=variables, check=True)
+                    subprocess.run(
+                        command,
+                        stdin=device,
+                        stdout=device,
+                        stderr=device,
+                        env=variables,
+                        check=True,
+                    )
                 except (OSError, subprocess.CalledProcessError) as error:
-                    raise ConfigError(f"the editor {self._terminal.editor!r} failed: {error}") from None
+                    raise ConfigError(
+                        f"the editor {self._terminal.editor!r} failed: {error}"
+                    ) from None
             return file.read_text(encoding="utf-8", errors="replace")
 
     @contextlib.contextmanager
@@ -208,8 +224,11 @@ class TerminalPerson:
 
 
 def printable(text: str) -> str:
-    """``text`` with everything but line breaks and tabs that a terminal would act on written as an escape."""
-    return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else repr(c)[1:-1] for c in text)
+    """``text`` with everything but line breaks and tabs that a terminal would act on written as an
+    escape."""
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c)[0] != "C" else repr(c)[1:-1] for c in text
+    )
 
 
 @contextlib.contextmanager

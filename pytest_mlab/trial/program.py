@@ -1,4 +1,5 @@
-"""An agent that is a program: it runs in the sandbox, and its model calls come back over an endpoint as steps."""
+"""An agent that is a program: it runs in the sandbox, and its model calls come back over an
+endpoint as steps."""
 
 from __future__ import annotations
 
@@ -48,14 +49,16 @@ class Gateway(Protocol):
         ...
 
     def variables(self, port: int) -> Mapping[str, str]:
-        """The environment that leads programs there, by way of ``port`` of their loopback device."""
+        """The environment that leads programs there, by way of ``port`` of their loopback
+        device."""
         ...
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A program's end: ``text`` is its output for the trace, ``output_file`` where the whole is, relative to the
-    trial's folder; ``over`` is what ended the trial meanwhile, and is to be raised."""
+    """A program's end: ``text`` is its output for the trace, ``output_file`` where the whole is,
+    relative to the trial's folder; ``over`` is what ended the trial meanwhile, and is to be
+    raised."""
 
     done: Execution
     text: str
@@ -64,8 +67,8 @@ class Ran:
 
 
 class Programs:
-    """Runs the programs of one trial. ``places`` are where files of the agent are seen inside, by the word for them;
-    without a ``gateway`` programs have no model."""
+    """Runs the programs of one trial. ``places`` are where files of the agent are seen inside, by
+    the word for them; without a ``gateway`` programs have no model."""
 
     def __init__(
         self,
@@ -89,8 +92,8 @@ class Programs:
         return self._gateway is not None
 
     def argv(self, words: Sequence[str]) -> list[str]:
-        """``words`` with the agent's own files where they are seen. Raises RequirementMissing when the sandbox has no
-        such program."""
+        """``words`` with the agent's own files where they are seen. Raises RequirementMissing when
+        the sandbox has no such program."""
         argv = [self._placed(word) for word in words]
         asked = self._connection.execute(
             ["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", argv[0]], timeout=_ASK_SECONDS
@@ -98,8 +101,11 @@ class Programs:
         if asked.exit_status not in (0, None):
             raise RequirementMissing(
                 f"the program {argv[0]!r} is not in the sandbox",
-                mend="install it where the sandbox shows it (/usr, or the Python environment of pytest-mlab), name its "
-                "files by --mlab-agent-arg=files=PATH, or take --mlab-sandbox=docker with an image that has it",
+                mend=(
+                    "install it where the sandbox shows it (/usr, or the Python environment of"
+                    " pytest-mlab), name its files by --mlab-agent-arg=files=PATH, or take"
+                    " --mlab-sandbox=docker with an image that has it"
+                ),
             )
         return argv
 
@@ -115,10 +121,19 @@ class Programs:
             [self._connection.python, "-c", _WRITE, name], stdin=content, timeout=_ASK_SECONDS
         )
         if done.exit_status != 0:
-            raise SandboxError(f"the file {name} cannot be written in the sandbox: {done.output[-300:]!r}")
+            raise SandboxError(
+                f"the file {name} cannot be written in the sandbox: {done.output[-300:]!r}"
+            )
         return done.output.decode()
 
-    def run(self, argv: Sequence[str], env: Mapping[str, str], stdin: bytes, patience: float, step: ModelStep) -> Ran:
+    def run(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        stdin: bytes,
+        patience: float,
+        step: ModelStep,
+    ) -> Ran:
         """Run a program to its end, its model calls by ``step``. Raises SandboxError."""
         self._count += 1
         watch = _Watch(self._connection, step, patience)
@@ -138,9 +153,13 @@ class Programs:
             watch.end()
         over = watch.over
         if over is None and done.killed_for == "timeout":
-            over = BudgetExhausted("the trial's seconds are used up, while a program ran", limit="seconds")
+            over = BudgetExhausted(
+                "the trial's seconds are used up, while a program ran", limit="seconds"
+            )
         text = shortened(done.output.decode("utf-8", "replace"), sink.hint(self._trial_dir.path))
-        return Ran(done, text, os.path.relpath(sink.path, self._trial_dir.path) if sink.made else "", over)
+        return Ran(
+            done, text, os.path.relpath(sink.path, self._trial_dir.path) if sink.made else "", over
+        )
 
     @contextlib.contextmanager
     def _serving(self, watch: _Watch) -> Iterator[Mapping[str, str]]:
@@ -152,7 +171,8 @@ class Programs:
 
 
 class _Watch:
-    """Answers the model calls of a running program one at a time, and ends it when there are no more to be had."""
+    """Answers the model calls of a running program one at a time, and ends it when there are no
+    more to be had."""
 
     def __init__(self, connection: Connection, step: ModelStep, patience: float) -> None:
         self._connection = connection
@@ -165,7 +185,8 @@ class _Watch:
         """What ended the trial while the program ran."""
 
     def answer(self, about: Mapping[str, Any], call: Call) -> ModelReply:
-        """One model call, a step of its own. What only this request is to blame for goes back to the program alone."""
+        """One model call, a step of its own. What only this request is to blame for goes back to
+        the program alone."""
         with self._turn:
             if self.over is not None:
                 raise self.over.with_traceback(None)
@@ -177,7 +198,8 @@ class _Watch:
                 raise
             except Exception as error:  # whatever it is: in this thread nobody else hears of it
                 self.over = error
-                # To be out of budget is what a program may want to react to: there may be work to bring to an end.
+                # To be out of budget is what a program may want to react to: there may be work to
+                # bring to an end.
                 patience = self._patience if isinstance(error, TrialOver) else 0.0
                 self._timer = threading.Timer(patience, self._connection.cancel)
                 self._timer.daemon = True
@@ -185,7 +207,8 @@ class _Watch:
                 raise
 
     def end(self) -> None:
-        """The program has ended. A call that is under way is waited for, and no later program is ended in its place."""
+        """The program has ended. A call that is under way is waited for, and no later program is
+        ended in its place."""
         with self._turn:
             self._ended = True
         if self._timer is not None:

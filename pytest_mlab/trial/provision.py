@@ -1,4 +1,5 @@
-"""How a trial's fresh workspace is made: starter files copied, public data copied or planned as mounts."""
+"""How a trial's fresh workspace is made: starter files copied, public data copied or planned as
+mounts."""
 
 from __future__ import annotations
 
@@ -16,22 +17,28 @@ from pytest_mlab.trial.workspace import Workspace
 _SKIPPED = frozenset({"__pycache__"})
 
 
-def provision(task: Task, prepared_public: Path, files: Mapping[str, str], root: Path, *, mounts: bool) -> Workspace:
-    """Make the fresh workspace ``root``: the task's ``env/`` copied, the public data copied or, with ``mounts``,
-    planned as read-only mounts over empty placeholders.
+def provision(
+    task: Task, prepared_public: Path, files: Mapping[str, str], root: Path, *, mounts: bool
+) -> Workspace:
+    """Make the fresh workspace ``root``: the task's ``env/`` copied, the public data copied or,
+    with ``mounts``, planned as read-only mounts over empty placeholders.
 
-    ``files`` are the public files' sha256 by relative path below ``prepared_public``. Raises SuiteError when a data
-    file has the name of a starter file, StoreError when ``root`` holds something, OSError.
-    """
+    ``files`` are the public files' sha256 by relative path below ``prepared_public``. Raises
+    SuiteError when a data file has the name of a starter file, StoreError when ``root`` holds
+    something, OSError."""
     root.mkdir(parents=True, exist_ok=True)
     if any(root.iterdir()):
-        raise StoreError(f"the workspace {root} is not empty; another trial may use it: remove it and try again")
+        raise StoreError(
+            f"the workspace {root} is not empty; another trial may use it: remove it and try again"
+        )
     starter = task.folder / "env"
     if starter.is_dir():
         _copy_tree(starter, root)
     planned: list[Mount] = []
     if mounts:
-        planned = [Mount(prepared_public / target, target) for target in _targets(files, root, task)]
+        planned = [
+            Mount(prepared_public / target, target) for target in _targets(files, root, task)
+        ]
         for mount in planned:
             place = root / mount.target
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +76,8 @@ def _clash(task: Task, root: Path, path: str) -> None:
     *parents, _ = (root / path, *(root / p for p in Path(path).parents))
     if os.path.lexists(root / path) or any(p.is_symlink() or p.is_file() for p in parents[1:]):
         raise SuiteError(
-            f"task {task.name}: {path} is both a starter file (env/) and a prepared data file; rename one of them"
+            f"task {task.name}: {path} is both a starter file (env/) and a prepared data file;"
+            " rename one of them"
         )
 
 

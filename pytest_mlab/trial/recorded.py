@@ -18,9 +18,12 @@ from pytest_mlab.trial.job import Job
 from pytest_mlab.trial.process.child_env import Redactor
 
 
-def record(job: Job, client: ModelClient, models: Models, redact: Redactor, inside: str) -> RecordingClient:
-    """``client``, recorded into the run's folder; an earlier attempt's recording of this trial is replaced. ``inside``
-    is the workspace's path in the sandbox. Raises StoreError when the file cannot be written."""
+def record(
+    job: Job, client: ModelClient, models: Models, redact: Redactor, inside: str
+) -> RecordingClient:
+    """``client``, recorded into the run's folder; an earlier attempt's recording of this trial is
+    replaced. ``inside`` is the workspace's path in the sandbox. Raises StoreError when the file
+    cannot be written."""
     names = dict.fromkeys(name for name in (models.main, models.edit, models.fast) if name)
     header = Header(
         trial=job.trial,
@@ -37,7 +40,9 @@ def record(job: Job, client: ModelClient, models: Models, redact: Redactor, insi
         raise StoreError(f"the recording {path} cannot be written: {error.strerror}") from error
 
 
-def replay(job: Job, redact: Redactor, inside: str, pass_time: Callable[[float], None]) -> ReplayClient:
+def replay(
+    job: Job, redact: Redactor, inside: str, pass_time: Callable[[float], None]
+) -> ReplayClient:
     """A client that answers from the trial's recording. Raises ReplayError."""
     folder = Path(job.settings.replay)
     path = file_of(folder, job.trial)
@@ -52,15 +57,22 @@ def replay(job: Job, redact: Redactor, inside: str, pass_time: Callable[[float],
         workspace=inside,
         pass_time=pass_time,
         since="; ".join([*(["the agent has changed"] if agent else []), *changed]),
-        notes=[f"since {path.relative_to(folder.parent)} was recorded: {'; '.join(changed)}"] if changed else (),
+        notes=(
+            [f"since {path.relative_to(folder.parent)} was recorded: {'; '.join(changed)}"]
+            if changed
+            else ()
+        ),
     )
 
 
 def changes(job: Job, header: Header) -> Iterable[str]:
-    """In what a trial is not the one that ``header`` is of, its agent apart: that may change, it is what replays
-    test."""
+    """In what a trial is not the one that ``header`` is of, its agent apart: that may change, it is
+    what replays test."""
     if header.task_digest != job.planned_task.digest:
-        yield f"the task has changed (digest {header.task_digest[:12]}, is {job.planned_task.digest[:12]})"
+        yield (
+            f"the task has changed (digest {header.task_digest[:12]}, is"
+            f" {job.planned_task.digest[:12]})"
+        )
     now = _settings(job)
     for name in sorted(now.keys() | header.settings.keys()):
         was, found = header.settings.get(name), now.get(name)

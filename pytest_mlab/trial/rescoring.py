@@ -34,8 +34,9 @@ class Rescored:
 
 
 def rescore(job: Job, step: int | None, *, all_steps: bool = False) -> Iterator[Rescored]:
-    """Evaluate the workspace after ``step`` (None: the final one), or with ``all_steps`` after every step, and add an
-    evaluation to the trace for each. Workspaces that are equal are evaluated once. ``result.json`` stays as it is.
+    """Evaluate the workspace after ``step`` (None: the final one), or with ``all_steps`` after
+    every step, and add an evaluation to the trace for each. Workspaces that are equal are evaluated
+    once. ``result.json`` stays as it is.
 
     Raises StoreError when there is no such snapshot, DataUnavailable, SuiteError.
     """
@@ -78,7 +79,9 @@ def _evaluate(job: Job, found: Moment) -> Verdict:
     job.scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="rescore-", dir=job.scratch))
     try:
-        missing = restore(job.run.store, found.tree, folder / "workspace", Public(prepared.public, prepared.files))
+        missing = restore(
+            job.run.store, found.tree, folder / "workspace", Public(prepared.public, prepared.files)
+        )
         verdict = evaluate(
             job.task,
             job.sandbox(),
@@ -94,7 +97,10 @@ def _evaluate(job: Job, found: Moment) -> Verdict:
     named = ", ".join(missing[:5])
     return Verdict(
         verdict.word,
-        reason=f"{verdict.reason}; not kept in the step's snapshot (see --mlab-snapshot-file-mb): {named}",
+        reason=(
+            f"{verdict.reason}; not kept in the step's snapshot (see --mlab-snapshot-file-mb):"
+            f" {named}"
+        ),
         details=verdict.details,
         seconds=verdict.seconds,
     )

@@ -1,7 +1,7 @@
 """Bringing a workspace back to what it was, in place: the sandbox goes on showing the same folder.
 
-The agent's own processes may be running and may swap a folder for a symbolic link at any moment, so every folder is
-opened from the one above it without following links, and nothing is done by a path.
+The agent's own processes may be running and may swap a folder for a symbolic link at any moment, so
+every folder is opened from the one above it without following links, and nothing is done by a path.
 """
 
 from __future__ import annotations
@@ -31,21 +31,29 @@ def bring_back(
     keep: Collection[str],
     open_public: OpenPublic,
 ) -> tuple[str, ...]:
-    """Make the folder ``root``, which holds the tree ``now``, hold the tree ``was`` (both encoded, see
-    :mod:`pytest_mlab.store.manifest`). Done twice, it comes to the same.
+    """Make the folder ``root``, which holds the tree ``now``, hold the tree ``was`` (both encoded,
+    see :mod:`pytest_mlab.store.manifest`). Done twice, it comes to the same.
 
-    ``keep`` are paths that stay as they are, with all below. Returns the paths of ``was`` whose content was never kept:
-    nothing is there afterwards. Raises StoreError.
-    """
-    wanted = {manifest.decode(path): entry for path, entry in was.items() if not entry.startswith("mounted:")}
+    ``keep`` are paths that stay as they are, with all below. Returns the paths of ``was`` whose
+    content was never kept: nothing is there afterwards. Raises StoreError."""
+    wanted = {
+        manifest.decode(path): entry
+        for path, entry in was.items()
+        if not entry.startswith("mounted:")
+    }
     found = {manifest.decode(path): entry for path, entry in now.items()}
     stays = {path for path, entry in wanted.items() if found.get(path) == entry} | set(keep)
     try:
         _clear(root, stays, _folders(wanted))
-        put = {path: _put(root, path, wanted[path], store, open_public) for path in sorted(wanted.keys() - stays)}
+        put = {
+            path: _put(root, path, wanted[path], store, open_public)
+            for path in sorted(wanted.keys() - stays)
+        }
     except OSError as error:
         where = f" ({error.filename})" if isinstance(error.filename, str) else ""
-        raise StoreError(f"the workspace {root} cannot be brought back: {error.strerror or error}{where}") from error
+        raise StoreError(
+            f"the workspace {root} cannot be brought back: {error.strerror or error}{where}"
+        ) from error
     return tuple(path for path, done in put.items() if not done)
 
 
@@ -62,8 +70,8 @@ def _folders(tree: Mapping[str, str]) -> set[str]:
 
 
 def _clear(root: Path, stays: Collection[str], folders: Collection[str]) -> None:
-    """Remove what neither stays nor is one of ``folders``, special files too; a folder in which something stays,
-    stays."""
+    """Remove what neither stays nor is one of ``folders``, special files too; a folder in which
+    something stays, stays."""
     todo: list[tuple[str, ...]] = [()]
     seen: list[tuple[str, ...]] = []
     while todo:
@@ -78,8 +86,8 @@ def _clear(root: Path, stays: Collection[str], folders: Collection[str]) -> None
 
 
 def _sweep(fd: int, parts: tuple[str, ...], stays: Collection[str]) -> list[str]:
-    """Remove the files of one open folder that do not stay; the names of the folders in it that have to be looked
-    into."""
+    """Remove the files of one open folder that do not stay; the names of the folders in it that
+    have to be looked into."""
     inside = []
     with os.scandir(fd) as items:
         for item in list(items):
@@ -100,7 +108,10 @@ def _put(root: Path, path: str, entry: str, store: ContentStore, open_public: Op
     """Write one path of a tree; False when its content was never kept."""
     parts = tuple(path.split("/"))
     if any(part in ("", ".", "..") for part in parts):
-        raise StoreError(f"a snapshot holds the path {path!r}, which leads out of it; the run directory was edited")
+        raise StoreError(
+            f"a snapshot holds the path {path!r}, which leads out of it; the run directory was"
+            " edited"
+        )
     kind, colon, rest = entry.partition(":")
     if kind == "dir":
         with _opened(root, parts, make=True):
@@ -135,7 +146,9 @@ def _copy_public(digest: str, target: int, open_public: OpenPublic) -> bool:
 @contextlib.contextmanager
 def _created(folder: int, name: str, *, executable: bool) -> Iterator[int]:
     mode = 0o755 if executable else 0o644
-    fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+    fd = os.open(
+        name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder
+    )
     try:
         yield fd
     finally:
@@ -147,7 +160,8 @@ def _created(folder: int, name: str, *, executable: bool) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _opened(root: Path, parts: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
-    """A descriptor of a folder below ``root``, its owner allowed everything; made when absent with ``make``."""
+    """A descriptor of a folder below ``root``, its owner allowed everything; made when absent with
+    ``make``."""
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts:

@@ -1,4 +1,5 @@
-"""The worker's side of a trial: two processes, one after the other, watched; then its result, read from disk."""
+"""The worker's side of a trial: two processes, one after the other, watched; then its result, read
+from disk."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ GRACE = (5.0, 60.0)
 _GRACE_SHARE = 0.1
 
 AROUND = 300.0
-"""Seconds that its process has besides: to make the workspace, to open the sandbox, to freeze the workspace."""
+"""Seconds that its process has besides: to make the workspace, to open the sandbox, to freeze the
+workspace."""
 
 _LOG_HALF = 1 << 20
 _LOG_END = 32 << 10
@@ -50,11 +52,9 @@ _TIMED_IN_LINE = 32
 class TrialRunner:
     """Runs trials of the run in ``run_dir``, one at a time. A context manager.
 
-    ``grace`` is how long an agent may go on past its budget (default: :func:`grace_of` it): then an alarm ends its
-    process. When the process has
-    not ended ``around`` seconds after that, it is killed from here. ``terminal`` is where its person sits. ``clock``
-    gives monotonic seconds.
-    """
+    ``grace`` is how long an agent may go on past its budget (default: :func:`grace_of` it): then an
+    alarm ends its process. When the process has not ended ``around`` seconds after that, it is
+    killed from here. ``terminal`` is where its person sits. ``clock`` gives monotonic seconds."""
 
     def __init__(
         self,
@@ -75,16 +75,19 @@ class TrialRunner:
     def __enter__(self) -> TrialRunner:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         self.close()
 
     def run(self, trial: TrialId) -> TrialResult:
-        """Run ``trial``, or return its stored result. Files of an earlier attempt without a result are put aside.
+        """Run ``trial``, or return its stored result. Files of an earlier attempt without a result
+        are put aside.
 
-        Raises DataUnavailable when the task's data cannot be prepared, StoreError when the run directory fails.
-        Whatever else comes (KeyboardInterrupt, a time limit's exception) passes after the trial's processes have been
-        killed; the trial has no result then and can be resumed.
-        """
+        Raises DataUnavailable when the task's data cannot be prepared, StoreError when the run
+        directory fails. Whatever else comes (KeyboardInterrupt, a time limit's exception) passes
+        after the trial's processes have been killed; the trial has no result then and can be
+        resumed."""
         job = Job(self._run, trial)
         with _alone(job):
             stored = job.dir.result()
@@ -94,7 +97,8 @@ class TrialRunner:
             return self._fresh(job)
 
     def close(self) -> None:
-        """Kill what runs and end the servers. May be called again; the next ``run`` starts new ones."""
+        """Kill what runs and end the servers. May be called again; the next ``run`` starts new
+        ones."""
         for watch in self._watches.values():
             watch.close()
         self._watches.clear()
@@ -116,7 +120,10 @@ class TrialRunner:
         try:
             grace = grace_of(job.budget.max_seconds) if self._grace is None else self._grace
             seconds = job.budget.max_seconds + job.budget.free_wait + grace + self._around
-            said: dict[str, Any] = {"grace": grace, "terminal": self._terminal and asdict(self._terminal)}
+            said: dict[str, Any] = {
+                "grace": grace,
+                "terminal": self._terminal and asdict(self._terminal),
+            }
             ending = self._phase(job, AGENT, AGENT_LOG, said, seconds)
             words = last_words(job.dir.path / AGENT_LOG)
             said = {"ending": asdict(ending), "last_words": words, "started_at": started}
@@ -129,25 +136,36 @@ class TrialRunner:
         result = job.dir.result()
         if result is None:
             said_last = last_words(job.dir.path / FINISH_LOG)
-            reason = f"the process that scores the trial {ending}" + (f" ({said_last})" if said_last else "")
+            reason = f"the process that scores the trial {ending}" + (
+                f" ({said_last})" if said_last else ""
+            )
             result = self._give_up(job, reason, started)
         return result
 
-    def _phase(self, job: Job, target: str, log: str, said: dict[str, Any], seconds: float) -> Ending:
+    def _phase(
+        self, job: Job, target: str, log: str, said: dict[str, Any], seconds: float
+    ) -> Ending:
         watch = self._watch(job.planned_agent.needs_model and not job.settings.replay)
         path = job.dir.path / log
-        ending = watch.run(f"pytest_mlab.trial.{target}", {**job.payload, **said}, log=path, seconds=seconds)
+        ending = watch.run(
+            f"pytest_mlab.trial.{target}", {**job.payload, **said}, log=path, seconds=seconds
+        )
         _tidy_log(path)
         return ending
 
     def _watch(self, needs_model: bool) -> Watch:
-        """The fork server for agents that call models, or for those that do not: without keys, and without the
-        seconds that importing the model library takes."""
+        """The fork server for agents that call models, or for those that do not: without keys, and
+        without the seconds that importing the model library takes."""
         if needs_model not in self._watches:
             environ = trial_environment(os.environ, needs_model=needs_model)
-            # A pool of threads would be gone in the forked processes, and the harness does no linear algebra.
+            # A pool of threads would be gone in the forked processes, and the harness does no
+            # linear algebra.
             environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-            preload = ["pytest_mlab.trial.agent_phase", "pytest_mlab.trial.finish_phase", "scipy.special"]
+            preload = [
+                "pytest_mlab.trial.agent_phase",
+                "pytest_mlab.trial.finish_phase",
+                "scipy.special",
+            ]
             if needs_model:
                 preload.append("litellm")
             if self._run.plan.settings.sandbox == "docker":
@@ -155,7 +173,9 @@ class TrialRunner:
             self._watches[needs_model] = Watch(environ=environ, preload=preload, clock=self._clock)
         return self._watches[needs_model]
 
-    def _give_up(self, job: Job, reason: str, started: float, outcome: Outcome = Outcome.INFRA_ERROR) -> TrialResult:
+    def _give_up(
+        self, job: Job, reason: str, started: float, outcome: Outcome = Outcome.INFRA_ERROR
+    ) -> TrialResult:
         """A result from what is known, written by the worker itself."""
         found = _facts(job)
         result = TrialResult(
@@ -187,17 +207,21 @@ def _finish_seconds(job: Job) -> float:
 
 
 def _drift(job: Job) -> str:
-    """Why the task is no longer what was planned; '' when it is. (The agent's files are looked at where they run.)"""
+    """Why the task is no longer what was planned; '' when it is. (The agent's files are looked at
+    where they run.)"""
     planned = job.planned_task
     try:
         found = job.task.digest
     except SuiteError as error:
-        return f"the task {planned.name} has changed since the plan was made, and is broken now: {error}"
+        return (
+            f"the task {planned.name} has changed since the plan was made, and is broken now:"
+            f" {error}"
+        )
     if found == planned.digest:
         return ""
     return (
-        f"the task {planned.name} has changed since the plan was made ({planned.folder}: digest {found[:12]}, planned "
-        f"{planned.digest[:12]}); undo the change or start a new run"
+        f"the task {planned.name} has changed since the plan was made ({planned.folder}: digest"
+        f" {found[:12]}, planned {planned.digest[:12]}); undo the change or start a new run"
     )
 
 
@@ -222,23 +246,27 @@ def _alone(job: Job) -> Iterator[None]:
 
 
 def last_words(path: Path) -> str:
-    """The last line that a process wrote to its log, cut to 200 characters; of one that crashed, where it was when
-    it did, in code that is not the harness's own. '' when there is nothing."""
+    """The last line that a process wrote to its log, cut to 200 characters; of one that crashed,
+    where it was when it did, in code that is not the harness's own. '' when there is nothing."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_END))
             text = file.read().decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
-    return _where_crashed(text) or next((line.strip()[:200] for line in reversed(text.split("\n")) if line.strip()), "")
+    return _where_crashed(text) or next(
+        (line.strip()[:200] for line in reversed(text.split("\n")) if line.strip()), ""
+    )
 
 
 def _where_crashed(text: str) -> str:
-    """What Python's fault handler wrote of the thread that crashed, most recent call first: its last frame before
-    those of the harness."""
+    """What Python's fault handler wrote of the thread that crashed, most recent call first: its
+    last frame before those of the harness."""
     _, fatal, dump = text.rpartition("Fatal Python error: ")
     frames = _FRAME.findall(dump) if fatal else []
-    own = list(itertools.takewhile(lambda frame: f"{os.sep}pytest_mlab{os.sep}" not in frame[0], frames))
+    own = list(
+        itertools.takewhile(lambda frame: f"{os.sep}pytest_mlab{os.sep}" not in frame[0], frames)
+    )
     return "{}:{} in {}".format(os.path.basename(own[-1][0]), *own[-1][1:]) if own else ""
 
 
@@ -264,7 +292,8 @@ def _tidy_log(path: Path) -> None:
 
 
 def remove_workspace(path: Path) -> None:
-    """Remove a folder that an agent has worked in, whatever it did to its permissions; nothing when there is none."""
+    """Remove a folder that an agent has worked in, whatever it did to its permissions; nothing when
+    there is none."""
     if not path.is_symlink() and not path.exists():
         return
     path.chmod(0o700)

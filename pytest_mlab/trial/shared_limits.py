@@ -17,7 +17,8 @@ RATES = "rates"
 
 
 def run_gate(job: Job, journal: Journal) -> RunGate:
-    """The gate of ``job``; its notes go to the trial's trace. Raises ConfigError for a window that makes no sense."""
+    """The gate of ``job``; its notes go to the trial's trace. Raises ConfigError for a window that
+    makes no sense."""
     shared = Shared(job.run.path)
 
     def line(name: str) -> Line:
@@ -31,4 +32,6 @@ def run_gate(job: Job, journal: Journal) -> RunGate:
     def note(text: str) -> None:
         journal.write(Note(t=time.time(), kind="limits", data={"text": text}))
 
-    return RunGate(shared, job.run.path / RATES, line, charge, window=window_from(os.environ), note=note)
+    return RunGate(
+        shared, job.run.path / RATES, line, charge, window=window_from(os.environ), note=note
+    )

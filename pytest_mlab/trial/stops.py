@@ -1,4 +1,5 @@
-"""Why trials of a run are not started any more: its dollars are spent, or what they would ask was given up."""
+"""Why trials of a run are not started any more: its dollars are spent, or what they would ask was
+given up."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ class Stops:
         return cls(run.plan.settings, shared.spending(), shared.given_up())
 
     def why(self, trial: TrialId) -> str:
-        """Why ``trial`` is not to be started, a text that begins with :data:`NOT_STARTED`; '' when it may be. Trials
-        without a model cost nothing and ask nobody."""
+        """Why ``trial`` is not to be started, a text that begins with :data:`NOT_STARTED`; '' when
+        it may be. Trials without a model cost nothing and ask nobody."""
         if not trial.model:
             return ""
         for name in endpoints_of(trial, self.settings):
@@ -39,4 +40,7 @@ class Stops:
         limit = self.settings.run_max_cost
         if limit is None or self.spending.dollars < limit:
             return ""
-        return f"{NOT_STARTED}the ${limit:g} of the whole run are spent; a higher --mlab-run-max-cost lets it go on"
+        return (
+            f"{NOT_STARTED}the ${limit:g} of the whole run are spent; a higher --mlab-run-max-cost"
+            " lets it go on"
+        )

@@ -1,8 +1,8 @@
 """A trial's folder of files, and how the harness itself reads and writes in it.
 
-The agent's own processes share the folder and may swap a file for a symbolic link at any moment. A path is therefore
-resolved first, and then opened folder by folder without following links: what was checked is what is opened.
-"""
+The agent's own processes share the folder and may swap a file for a symbolic link at any moment. A
+path is therefore resolved first, and then opened folder by folder without following links: what was
+checked is what is opened."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Refused(MlabError):
 
 @dataclass(frozen=True)
 class Place:
-    """A resolved path: ``rel`` to the workspace ('.' is itself), and where its bytes are: ``parts`` below ``base``."""
+    """A resolved path: ``rel`` to the workspace ('.' is itself), and where its bytes are: ``parts``
+    below ``base``."""
 
     rel: str
     base: str
@@ -50,11 +51,16 @@ class _Protected:
 class Workspace:
     """The folder ``root`` of a trial; made by :func:`pytest_mlab.trial.provision.provision`.
 
-    ``mounts`` are what the sandbox shows read-only in it; ``public`` the sha256 of the task's public files by path.
-    """
+    ``mounts`` are what the sandbox shows read-only in it; ``public`` the sha256 of the task's
+    public files by path."""
 
     def __init__(
-        self, root: Path, *, mounts: tuple[Mount, ...], public: Mapping[str, str], read_only: tuple[str, ...]
+        self,
+        root: Path,
+        *,
+        mounts: tuple[Mount, ...],
+        public: Mapping[str, str],
+        read_only: tuple[str, ...],
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self.mounts = mounts
@@ -71,7 +77,8 @@ class Workspace:
 
     @property
     def untouchable(self) -> frozenset[str]:
-        """The paths that no one may change: what is mounted, and the read-only files of the beginning."""
+        """The paths that no one may change: what is mounted, and the read-only files of the
+        beginning."""
         return frozenset(self._targets) | frozenset(self._protected)
 
     def open_public(self, digest: str) -> int | None:
@@ -87,19 +94,22 @@ class Workspace:
     def locate(self, rel: str, *, write: bool = False) -> Path:
         """The path on this machine of a path of the workspace, mounts included.
 
-        Raises Refused for paths that lead out of the workspace (also through links) and, with ``write``, for
-        read-only ones. Nothing has to exist there.
-        """
+        Raises Refused for paths that lead out of the workspace (also through links) and, with
+        ``write``, for read-only ones. Nothing has to exist there."""
         return self.resolve(rel, write=write).path
 
     def resolve(self, rel: str, *, write: bool = False) -> Place:
         """:meth:`locate`, together with the path's resolved form."""
         if not rel or "\0" in rel:
-            raise Refused(f"{rel!r} is no path; give one relative to the workspace, such as train.py")
+            raise Refused(
+                f"{rel!r} is no path; give one relative to the workspace, such as train.py"
+            )
         if len(rel) > _LONGEST:
             raise Refused(f"{rel[:80]}... cannot be a path: it has {len(rel)} characters")
         if os.path.isabs(rel):
-            raise Refused(f"{rel} is absolute; give a path relative to the workspace, such as train.py")
+            raise Refused(
+                f"{rel} is absolute; give a path relative to the workspace, such as train.py"
+            )
         root = os.fspath(self.root)
         real = os.path.realpath(os.path.join(root, rel))
         if real != root and not real.startswith(root + os.sep):
@@ -111,12 +121,17 @@ class Workspace:
         for count in range(len(parts), 0, -1):
             source = self._targets.get("/".join(parts[:count]))
             if source is not None:
-                return Place(inside, os.path.dirname(source), (os.path.basename(source), *parts[count:]))
+                return Place(
+                    inside, os.path.dirname(source), (os.path.basename(source), *parts[count:])
+                )
         return Place(inside, root, parts)
 
     def is_read_only(self, inside: str) -> bool:
-        """True when the (resolved, relative) path may not be written: public data and what the task protects."""
-        if inside in self.public or any(inside == t or inside.startswith(t + "/") for t in self._targets):
+        """True when the (resolved, relative) path may not be written: public data and what the task
+        protects."""
+        if inside in self.public or any(
+            inside == t or inside.startswith(t + "/") for t in self._targets
+        ):
             return True
         return any(fnmatch.fnmatchcase(inside, pattern) for pattern in self._read_only)
 
@@ -132,8 +147,9 @@ class Workspace:
 
     @contextlib.contextmanager
     def opened(self, rel: str, *, write: bool = False, append: bool = False) -> Iterator[int]:
-        """A descriptor of a regular file: to read, or with ``write`` emptied, or with ``append`` to add to it (made
-        with its folders when absent). Raises Refused when there is no such file or it is none."""
+        """A descriptor of a regular file: to read, or with ``write`` emptied, or with ``append`` to
+        add to it (made with its folders when absent). Raises Refused when there is no such file or
+        it is none."""
         place = self.resolve(rel, write=write or append)
         flags = os.O_RDONLY
         if write or append:
@@ -193,7 +209,8 @@ class Workspace:
         try:
             with os.scandir(folder) as entries:
                 return sorted(
-                    e.name + ("@" if e.is_symlink() else "/" if e.is_dir(follow_symlinks=False) else "")
+                    e.name
+                    + ("@" if e.is_symlink() else "/" if e.is_dir(follow_symlinks=False) else "")
                     for e in entries
                 )
         finally:
@@ -207,7 +224,9 @@ class Workspace:
                 if make:
                     with contextlib.suppress(FileExistsError):
                         os.mkdir(part, 0o755, dir_fd=fd)
-                inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+                inner = os.open(
+                    part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd
+                )
             except OSError as error:
                 os.close(fd)
                 raise self._refusal(rel, error) from None
@@ -221,14 +240,19 @@ class Workspace:
         if isinstance(error, IsADirectoryError):
             return Refused(f"{rel} is a folder; name a file")
         if isinstance(error, NotADirectoryError):
-            return Refused(f"{rel} leads through a file as if it were a folder; List Files shows what there is")
+            return Refused(
+                f"{rel} leads through a file as if it were a folder; List Files shows what there is"
+            )
         return Refused(f"{rel} cannot be opened ({error.strerror})")
 
     # --- the end ---------------------------------------------------------------------------------------------
 
     def tampered(self) -> list[str]:
-        """Read-only files of the beginning whose content is no longer the original's, or that are gone."""
-        return [path for path, was in sorted(self._protected.items()) if not self._intact(path, was)]
+        """Read-only files of the beginning whose content is no longer the original's, or that are
+        gone."""
+        return [
+            path for path, was in sorted(self._protected.items()) if not self._intact(path, was)
+        ]
 
     def _intact(self, path: str, was: _Protected) -> bool:
         place = self.root / path
@@ -248,9 +272,14 @@ class Workspace:
             os.close(fd)
 
     def protect(self) -> None:
-        """Remember what the read-only files are now; called once, before anything else can write."""
+        """Remember what the read-only files are now; called once, before anything else can
+        write."""
         for folder, names, files in os.walk(self.root):
-            names[:] = [n for n in names if os.path.relpath(os.path.join(folder, n), self.root) not in self._targets]
+            names[:] = [
+                n
+                for n in names
+                if os.path.relpath(os.path.join(folder, n), self.root) not in self._targets
+            ]
             for name in files:
                 path = os.path.relpath(os.path.join(folder, name), self.root)
                 if path in self._targets or not self.is_read_only(path):

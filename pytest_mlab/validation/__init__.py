@@ -1,1 +1,2 @@
-"""Proving a task sound before anyone spends a token on it: what ``mlab validate`` does (docs/validation.md)."""
+"""Proving a task sound before anyone spends a token on it: what ``mlab validate`` does
+(docs/validation.md)."""

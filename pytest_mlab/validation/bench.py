@@ -1,4 +1,5 @@
-"""What the checks of one task share: its data, its sandbox, runs of its baseline and reference, evaluations.
+"""What the checks of one task share: its data, its sandbox, runs of its baseline and reference,
+evaluations.
 
 Everything is made when a check first asks for it and kept until the task's last check is done.
 """
@@ -37,13 +38,14 @@ EVALUATION_TIMEOUT = 600.0
 
 @dataclass(frozen=True)
 class LeakLimits:
-    """From where on something visible counts as a leak (docs/validation.md argues for the defaults).
+    """From where on something visible counts as a leak (docs/validation.md argues for the
+    defaults).
 
-    ``error``: share of the errors of always saying the most frequent answer that a visible column saves;
-    ``rank``: absolute rank correlation of a visible number with an answer that is a number; ``bits``: information that
-    a run of answers must have before finding it somewhere means anything; ``windows``: share of the pieces of an
-    answer file without columns that one visible file must hold.
-    """
+    ``error``: share of the errors of always saying the most frequent answer that a visible column
+    saves; ``rank``: absolute rank correlation of a visible number with an answer that is a number;
+    ``bits``: information that a run of answers must have before finding it somewhere means
+    anything; ``windows``: share of the pieces of an answer file without columns that one visible
+    file must hold."""
 
     error: float = 0.9
     rank: float = 0.99
@@ -53,8 +55,9 @@ class LeakLimits:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to validate: ``runs`` of the baseline, on the data ``variant``, in the ``sandbox``; ``consent`` names the
-    rules of a task's data that the user has accepted, ``progress`` reports to stderr how they are fetched."""
+    """How to validate: ``runs`` of the baseline, on the data ``variant``, in the ``sandbox``;
+    ``consent`` names the rules of a task's data that the user has accepted, ``progress`` reports to
+    stderr how they are fetched."""
 
     cache: Path
     variant: str = "mini"
@@ -78,8 +81,9 @@ class Subject:
 
 @dataclass(frozen=True)
 class Run:
-    """One replay of ``baseline`` or ``reference`` and its evaluation. ``fault`` says why a script failed, and then
-    there is no ``verdict``; ``tampered`` are read-only files that it changed; memory is that of the largest process."""
+    """One replay of ``baseline`` or ``reference`` and its evaluation. ``fault`` says why a script
+    failed, and then there is no ``verdict``; ``tampered`` are read-only files that it changed;
+    memory is that of the largest process."""
 
     workspace: Workspace
     seconds: float
@@ -99,7 +103,9 @@ class Run:
         """Why there is no score; '' when there is one."""
         if self.fault or self.verdict is None:
             return self.fault
-        return "" if self.verdict.word == "scored" else f"{self.verdict.word}: {self.verdict.reason}"
+        return (
+            "" if self.verdict.word == "scored" else f"{self.verdict.word}: {self.verdict.reason}"
+        )
 
 
 class Bench:
@@ -113,7 +119,8 @@ class Bench:
         self._trivials: list[Run] = []
         self._made = ExitStack()
         self.searched: list[str] | None = None
-        """What the thief found when it searched last; it takes seconds, and two checks ask for it."""
+        """What the thief found when it searched last; it takes seconds, and two checks ask for
+        it."""
 
     def __enter__(self) -> Bench:
         return self
@@ -134,7 +141,9 @@ class Bench:
         """The data. Raises SuiteError, DataUnavailable, ConfigError."""
         settings = self.settings
         consent = settings.consent(self.task)
-        return prepare(self.task, settings.variant, settings.cache, consent=consent, progress=settings.progress)
+        return prepare(
+            self.task, settings.variant, settings.cache, consent=consent, progress=settings.progress
+        )
 
     @cached_property
     def scratch(self) -> Path:
@@ -143,7 +152,8 @@ class Bench:
 
     @cached_property
     def sandbox(self) -> MeteredSandbox:
-        """The sandbox of a trial: the cache and the task's suite are hidden. Raises RequirementMissing."""
+        """The sandbox of a trial: the cache and the task's suite are hidden. Raises
+        RequirementMissing."""
         hidden = (self.settings.cache, self.task.folder.parent)
         name, image = self.settings.sandbox, self.settings.docker_image
         chosen = sandboxes.choose(name, trusted_agents=True, docker_image=image, hidden=hidden)
@@ -156,18 +166,23 @@ class Bench:
     def fresh(self) -> Workspace:
         """A workspace as an agent gets it."""
         public, files = self.prepared.public, self.prepared.files
-        return provision(self.task, public, files, self.folder("workspace"), mounts=self.sandbox.mounts)
+        return provision(
+            self.task, public, files, self.folder("workspace"), mounts=self.sandbox.mounts
+        )
 
     def open(self, workspace: Workspace) -> Connection:
         """The sandbox of an agent. Raises SandboxError, RequirementMissing."""
         settings, resources = self.settings, self.task.resources
-        spec = SandboxSpec(workspace.root, self._label(), workspace.mounts, resources, settings.network)
+        spec = SandboxSpec(
+            workspace.root, self._label(), workspace.mounts, resources, settings.network
+        )
         return self.sandbox.open(spec)
 
     def evaluate(
         self, submission: Path, answers: Path | None = None, *, timeout: float = EVALUATION_TIMEOUT
     ) -> Verdict:
-        """The evaluator's verdict on a folder, in a sandbox of its own; it has ``timeout`` seconds."""
+        """The evaluator's verdict on a folder, in a sandbox of its own; it has ``timeout``
+        seconds."""
         return evaluate(
             self.task,
             self.sandbox,
@@ -183,7 +198,8 @@ class Bench:
         return self._runs("baseline", self._baselines, count)
 
     def recorded(self, count: int) -> Sequence[Run]:
-        """The same of what the recorded baseline was measured with: starter, or a trivial predictor that beat it."""
+        """The same of what the recorded baseline was measured with: starter, or a trivial predictor
+        that beat it."""
         if recorded_script(self.task, self.settings.variant) == "baseline":
             return self.baselines(count)
         return self._runs("trivial", self._trivials, count)
@@ -208,13 +224,18 @@ class Bench:
         return score
 
     def copy_submission(self) -> Path:
-        """A copy of the valid submission's workspace, without the public data, to be changed (never in place)."""
+        """A copy of the valid submission's workspace, without the public data, to be changed (never
+        in place)."""
         target = self.folder("submission")
         root, public = self.submission, self.prepared.files
-        shutil.copytree(root, target, symlinks=True, copy_function=_link, ignore=_without(root, public))
+        shutil.copytree(
+            root, target, symlinks=True, copy_function=_link, ignore=_without(root, public)
+        )
         return target
 
-    def _runs(self, what: Literal["baseline", "trivial"], made: list[Run], count: int) -> Sequence[Run]:
+    def _runs(
+        self, what: Literal["baseline", "trivial"], made: list[Run], count: int
+    ) -> Sequence[Run]:
         while len(made) < count and not any(run.problem for run in made):
             made.append(self._run(what))
         return tuple(made)
@@ -257,6 +278,10 @@ def _link(source: str, target: str) -> str:
 
 def _without(root: Path, names: Collection[str]) -> Callable[[str, list[str]], list[str]]:
     def ignored(folder: str, entries: list[str]) -> list[str]:
-        return [entry for entry in entries if os.path.relpath(os.path.join(folder, entry), root) in names]
+        return [
+            entry
+            for entry in entries
+            if os.path.relpath(os.path.join(folder, entry), root) in names
+        ]
 
     return ignored

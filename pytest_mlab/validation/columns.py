@@ -1,7 +1,7 @@
 """Columns of values in files of many kinds: csv, json, jsonl, npy, lists of lines.
 
-Nothing that is read is executed: pickles are not loaded (:mod:`pytest_mlab.validation.needles` searches their bytes).
-"""
+Nothing that is read is executed: pickles are not loaded (:mod:`pytest_mlab.validation.needles`
+searches their bytes)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def columns_in(name: str, data: bytes) -> list[Columns]:
 
 def _csv(name: str, text: str, separator: str) -> list[Columns]:
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
+        rows = [
+            row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row
+        ]
     except csv.Error:
         return []
     if len(rows) < 2:
@@ -76,7 +78,9 @@ def _json(name: str, text: str) -> list[Columns]:
     found = _records(name, content)
     if isinstance(content, dict):
         if content and all(_plain(value) for value in content.values()):
-            found.append(Columns(name, {"key": list(content), "value": [str(v) for v in content.values()]}))
+            found.append(
+                Columns(name, {"key": list(content), "value": [str(v) for v in content.values()]})
+            )
         for key, value in content.items():
             found += _records(f"{name}:{key}", value)
     return found
@@ -90,8 +94,14 @@ def _records(name: str, content: Any) -> list[Columns]:
         return [Columns(name, {"value": [str(value) for value in content]})]
     if not all(isinstance(value, dict) for value in content):
         return []
-    shared = [key for key in content[0] if all(key in value and _plain(value[key]) for value in content)]
-    return [Columns(name, {key: [str(value[key]) for value in content] for key in shared})] if shared else []
+    shared = [
+        key for key in content[0] if all(key in value and _plain(value[key]) for value in content)
+    ]
+    return (
+        [Columns(name, {key: [str(value[key]) for value in content] for key in shared})]
+        if shared
+        else []
+    )
 
 
 def _plain(value: Any) -> bool:
@@ -110,5 +120,13 @@ def _array(name: str, data: bytes) -> list[Columns]:
     if array.ndim == 1 and array.dtype.kind in "biufUS":
         return [Columns(name, {"value": [str(value) for value in array.tolist()]})]
     if array.ndim == 2 and array.shape[1] <= WIDEST and array.dtype.kind in "biuf":
-        return [Columns(name, {f"column {n}": [str(v) for v in array[:, n].tolist()] for n in range(array.shape[1])})]
+        return [
+            Columns(
+                name,
+                {
+                    f"column {n}": [str(v) for v in array[:, n].tolist()]
+                    for n in range(array.shape[1])
+                },
+            )
+        ]
     return []

@@ -18,7 +18,8 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """``key`` is the position of the column of ids: the first declared one whose values are all different."""
+    """``key`` is the position of the column of ids: the first declared one whose values are all
+    different."""
 
     header: Row
     rows: tuple[Row, ...]
@@ -54,7 +55,9 @@ def read_table(path: Path, declared: Sequence[str]) -> Table:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = [tuple(line) for line in csv.reader(file) if line]
     except (OSError, ValueError, csv.Error) as error:
-        raise Unavailable(f"{path.name} of the reference cannot be read as a csv file: {error}") from None
+        raise Unavailable(
+            f"{path.name} of the reference cannot be read as a csv file: {error}"
+        ) from None
     header, rows = lines[0] if lines else (), lines[1:]
     if not rows or any(len(row) != len(header) for row in rows):
         raise Unavailable(f"{path.name} of the reference has no rows, or rows of different lengths")
@@ -77,16 +80,23 @@ def constants(table: Table) -> Iterator[tuple[str, Table]]:
     """The table with every value column constant: its first, its most frequent, its mean value."""
     count = len(table.rows)
     columns = {place: table.column(place) for place in table.values}
-    yield "first value", table.with_columns({n: [values[0]] * count for n, values in columns.items()})
+    yield (
+        "first value",
+        table.with_columns({n: [values[0]] * count for n, values in columns.items()}),
+    )
     frequent = {n: [Counter(values).most_common(1)[0][0]] * count for n, values in columns.items()}
     yield "most frequent value", table.with_columns(frequent)
     means = {n: found for n, values in columns.items() if (found := numbers(values)) is not None}
     if len(means) == len(columns):
-        yield "mean value", table.with_columns({n: [repr(fmean(found))] * count for n, found in means.items()})
+        yield (
+            "mean value",
+            table.with_columns({n: [repr(fmean(found))] * count for n, found in means.items()}),
+        )
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Replace a file (never in place: it may be shared with the submission that it is a copy of)."""
+    """Replace a file (never in place: it may be shared with the submission that it is a copy
+    of)."""
     if os.path.lexists(path):
         path.unlink()
     path.write_bytes(content.encode() if isinstance(content, str) else content)

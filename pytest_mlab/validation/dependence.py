@@ -13,7 +13,8 @@ DISTINCT = 20
 
 
 def normal(value: str) -> str:
-    """A value as it is compared: numbers to 9 digits, words without case; ``1.0``, ``01`` and ``1`` are the same."""
+    """A value as it is compared: numbers to 9 digits, words without case; ``1.0``, ``01`` and ``1``
+    are the same."""
     whole = normal_id(value)
     try:
         return f"{float(whole):.9g}"
@@ -28,11 +29,12 @@ def bits(values: Sequence[object]) -> float:
 
 
 def saved(visible: Sequence[str], answers: Sequence[str]) -> float:
-    """Share of the errors that knowing ``visible`` saves, compared with always saying the most frequent answer.
+    """Share of the errors that knowing ``visible`` saves, compared with always saying the most
+    frequent answer.
 
-    Knowing means: saying the value itself, or the most frequent answer of the *other* rows with the same value (so
-    that a column of ids, different in every row, tells nothing). 1 is all of them, 0 or less means that it is no help.
-    """
+    Knowing means: saying the value itself, or the most frequent answer of the *other* rows with the
+    same value (so that a column of ids, different in every row, tells nothing). 1 is all of them, 0
+    or less means that it is no help."""
     count = len(answers)
     frequencies = Counter(answers)
     errors = count - frequencies.most_common(1)[0][1]
@@ -42,7 +44,9 @@ def saved(visible: Sequence[str], answers: Sequence[str]) -> float:
     return 1 - min(same, _errors_knowing(visible, answers, frequencies)) / errors
 
 
-def _errors_knowing(visible: Sequence[str], answers: Sequence[str], frequencies: Counter[str]) -> int:
+def _errors_knowing(
+    visible: Sequence[str], answers: Sequence[str], frequencies: Counter[str]
+) -> int:
     groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for value, answer in zip(visible, answers, strict=True):
         groups[value][answer] += 1
@@ -65,7 +69,9 @@ def rank_correlation(visible: Sequence[str], answers: Sequence[str]) -> float:
         left, right = [float(v) for v in visible], [float(a) for a in answers]
     except ValueError:
         return 0.0
-    if min(len(set(left)), len(set(right))) < DISTINCT or not all(map(math.isfinite, (*left, *right))):
+    if min(len(set(left)), len(set(right))) < DISTINCT or not all(
+        map(math.isfinite, (*left, *right))
+    ):
         return 0.0
     from scipy.stats import spearmanr
 

@@ -12,12 +12,14 @@ Status = Literal["ok", "fail", "not_applicable", "not_run"]
 
 
 class Unavailable(MlabError):
-    """Something that a check works on does not exist, because of a fault that another check reports."""
+    """Something that a check works on does not exist, because of a fault that another check
+    reports."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: ``reason`` is one sentence, ``facts`` are JSON values for ``--json`` and the table."""
+    """What a check found: ``reason`` is one sentence, ``facts`` are JSON values for ``--json`` and
+    the table."""
 
     status: Status
     reason: str

@@ -27,14 +27,25 @@ _THIEF = Path(__file__).parents[1] / "sandboxes" / "inside" / "thief.py"
 _NAME = "thief.py"
 _HIDDEN_PARTS = ("evaluator.py", "data.py", "reference/", "baseline/", "trivial/", "raw/")
 _NAMES = ("evaluator.py", "answers.csv", "actions.toml", "task.toml")
-_SYSTEM = ("/usr/", "/lib/", "/lib32/", "/lib64/", "/bin/", "/sbin/", "/nix/store/", "/gnu/store/", "/workspace/")
+_SYSTEM = (
+    "/usr/",
+    "/lib/",
+    "/lib32/",
+    "/lib64/",
+    "/bin/",
+    "/sbin/",
+    "/nix/store/",
+    "/gnu/store/",
+    "/workspace/",
+)
 _HUBS: Mapping[str, str] = {"kaggle": "www.kaggle.com", "huggingface": "huggingface.co"}
 _OUTSIDE = (("1.1.1.1", 53), ("8.8.8.8", 443))
 
 
 @dataclass(frozen=True)
 class Secret:
-    """A file that no agent may see: ``name`` is relative to the task's folder or begins with ``answers/``."""
+    """A file that no agent may see: ``name`` is relative to the task's folder or begins with
+    ``answers/``."""
 
     name: str
     path: Path
@@ -43,24 +54,29 @@ class Secret:
 
 
 def declared_starters(task: Task, variant: str) -> dict[str, str]:
-    """sha256 → name of starter files that data are made of by the task's own word (an embedded source in env/)."""
+    """sha256 → name of starter files that data are made of by the task's own word (an embedded
+    source in env/)."""
     found = {}
     for source in task.variants[variant].sources:
         place = task.folder / source.ref
         if source.kind == "embedded" and source.ref.startswith("env/"):
-            for path in [place] if place.is_file() else sorted(p for p in place.rglob("*") if p.is_file()):
+            for path in (
+                [place] if place.is_file() else sorted(p for p in place.rglob("*") if p.is_file())
+            ):
                 found[_sha256(path)] = str(path.relative_to(task.folder))
     return found
 
 
 def secrets_of(task: Task, prepared: Prepared) -> list[Secret]:
-    """All hidden files: answers, evaluator, data.py, solutions, raw data. What is declared to be a starter file or
-    shared, and what data.py made public as it is, are none."""
+    """All hidden files: answers, evaluator, data.py, solutions, raw data. What is declared to be a
+    starter file or shared, and what data.py made public as it is, are none."""
     declared = declared_starters(task, prepared.variant)
     shown = set(prepared.files.values())
     answers = {name: Path(entry.path) for name, entry in walk(prepared.answers)}
     paths = {f"answers/{name}": path for name, path in answers.items() if not is_shared(name, task)}
-    paths |= {name: task.folder / name for name in files_of(task.folder) if name.startswith(_HIDDEN_PARTS)}
+    paths |= {
+        name: task.folder / name for name in files_of(task.folder) if name.startswith(_HIDDEN_PARTS)
+    }
     found = []
     for name, path in sorted(paths.items()):
         size = path.stat().st_size
@@ -82,14 +98,16 @@ PIECE = " holds piece "
 
 
 def found_by_thief(bench: Bench) -> list[str]:
-    """What the thief finds without needles: of the search that was made for them, or of one of its own."""
+    """What the thief finds without needles: of the search that was made for them, or of one of its
+    own."""
     found = search(bench) if bench.searched is None else bench.searched
     return [word for word in found if PIECE not in word]
 
 
 def search(bench: Bench, needles: Sequence[bytes] = ()) -> list[str]:
-    """What the thief finds, also kept as ``bench.searched``. In a sandbox that isolates nothing only the workspace is
-    searched: that the rest of the machine can be seen there is said in every report. Raises SandboxError."""
+    """What the thief finds, also kept as ``bench.searched``. In a sandbox that isolates nothing
+    only the workspace is searched: that the rest of the machine can be seen there is said in every
+    report. Raises SandboxError."""
     workspace = bench.fresh()
     (workspace.root / _NAME).write_bytes(_THIEF.read_bytes())
     connection = bench.open(workspace)
@@ -103,7 +121,9 @@ def search(bench: Bench, needles: Sequence[bytes] = ()) -> list[str]:
         found = json.loads(done.output.decode("utf-8", "replace").strip().splitlines()[-1])
     except (ValueError, IndexError):
         end = done.output[-300:].decode("utf-8", "replace").strip()
-        raise SandboxError(f"the thief did not end its search ({done.killed_for or done.exit_status}): {end}") from None
+        raise SandboxError(
+            f"the thief did not end its search ({done.killed_for or done.exit_status}): {end}"
+        ) from None
     bench.searched = [str(item) for item in found]
     return bench.searched
 

@@ -1,8 +1,8 @@
-"""Run one of a task's own scripts once, outside any trial, and score it: what ``mlab measure`` repeats.
+"""Run one of a task's own scripts once, outside any trial, and score it: what ``mlab measure``
+repeats.
 
-Under the same limits and with the same evaluation as a trial's, but in the sandbox ``local``: what runs here are the
-task's own files.
-"""
+Under the same limits and with the same evaluation as a trial's, but in the sandbox ``local``: what
+runs here are the task's own files."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ SCRIPT_TIMEOUT = 3600.0
 
 
 def measure_once(task: Task, prepared: Prepared, what: What) -> float:
-    """The score of one run of the baseline, the reference or the trivial predictor in a fresh workspace.
+    """The score of one run of the baseline, the reference or the trivial predictor in a fresh
+    workspace.
 
-    Raises SuiteError when a script fails or the submission is refused, EvaluatorError when the evaluator fails,
-    SandboxError.
-    """
+    Raises SuiteError when a script fails or the submission is refused, EvaluatorError when the
+    evaluator fails, SandboxError."""
     sandbox = sandboxes.make("local")
     label = f"measure-{task.name}-{os.getpid()}"
     with tempfile.TemporaryDirectory(prefix="mlab-measure-") as folder:
         workspace = Path(folder) / "workspace"
-        shutil.copytree(task.folder / "env", workspace, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        shutil.copytree(
+            task.folder / "env", workspace, ignore=shutil.ignore_patterns("__pycache__", ".*")
+        )
         shutil.copytree(prepared.public, workspace, dirs_exist_ok=True)
         connection = sandbox.open(SandboxSpec(workspace, label, resources=task.resources))
         try:
@@ -50,7 +52,8 @@ def measure_once(task: Task, prepared: Prepared, what: What) -> float:
 
 
 def replay(task: Task, actions: Sequence[Action], workspace: Path, connection: Connection) -> None:
-    """Do the actions of a task's own script: Write File, Execute Script, Final Answer. Raises SuiteError."""
+    """Do the actions of a task's own script: Write File, Execute Script, Final Answer. Raises
+    SuiteError."""
     for action in actions:
         if action.name == "Write File":
             target = workspace / str(action.args["file_name"])
@@ -75,7 +78,9 @@ def where_measured(task: Task) -> str:
 
 
 def _score(task: Task, sandbox: Sandbox, workspace: Path, answers: Path, label: str) -> float:
-    verdict = evaluate(task, sandbox, submission=workspace, answers=answers, label=f"{label}-evaluation")
+    verdict = evaluate(
+        task, sandbox, submission=workspace, answers=answers, label=f"{label}-evaluation"
+    )
     if verdict.word == "scored" and verdict.score is not None:
         return verdict.score
     if verdict.word == "infra_error":
@@ -86,7 +91,11 @@ def _score(task: Task, sandbox: Sandbox, workspace: Path, answers: Path, label: 
 
 
 def _end(done: Execution) -> str:
-    return f"was killed for {done.killed_for}" if done.killed_for else f"ended with exit status {done.exit_status}"
+    return (
+        f"was killed for {done.killed_for}"
+        if done.killed_for
+        else f"ended with exit status {done.exit_status}"
+    )
 
 
 def _what_broke(done: Execution) -> str:
@@ -96,7 +105,10 @@ def _what_broke(done: Execution) -> str:
 
 def _package(requirement: str) -> str:
     """The name at the head of a requirement such as ``numpy>=1.26``."""
-    length = next((n for n, char in enumerate(requirement) if not (char.isalnum() or char in "-_.")), len(requirement))
+    length = next(
+        (n for n, char in enumerate(requirement) if not (char.isalnum() or char in "-_.")),
+        len(requirement),
+    )
     return requirement[:length]
 
 

@@ -24,8 +24,8 @@ COLUMNS = 3
 
 @dataclass(frozen=True)
 class Mutant:
-    """``make`` breaks a copy of the workspace of a valid submission. ``broken`` is False where what comes out may
-    still be a submission: then it only has to end cleanly."""
+    """``make`` breaks a copy of the workspace of a valid submission. ``broken`` is False where what
+    comes out may still be a submission: then it only has to end cleanly."""
 
     name: str
     make: Callable[[Path], None]
@@ -43,9 +43,13 @@ def mutants(workspace: Path, submission: Submission) -> Iterator[Mutant]:
         yield Mutant("truncated file", _writer(submission.path, text[: len(text) // 2]))
     elif submission.kind == "script":
         content = (workspace / submission.path).read_bytes()
-        yield Mutant("truncated file", _writer(submission.path, content[: len(content) // 2]), False)
+        yield Mutant(
+            "truncated file", _writer(submission.path, content[: len(content) // 2]), False
+        )
         yield Mutant("text that is no program", _writer(submission.path, "this is no program\n"))
-        yield Mutant("a program that fails", _writer(submission.path, "raise SystemExit('fails')\n"))
+        yield Mutant(
+            "a program that fails", _writer(submission.path, "raise SystemExit('fails')\n")
+        )
         yield Mutant("a program without the names asked for", _writer(submission.path, "pass\n"))
     else:
         yield from _directory(workspace, submission.path)
@@ -89,7 +93,9 @@ def _any_kind(path: str) -> Iterator[Mutant]:
 
 def _directory(workspace: Path, path: str) -> Iterator[Mutant]:
     root = workspace / path
-    names = sorted(str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and not p.is_symlink())
+    names = sorted(
+        str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and not p.is_symlink()
+    )
     for name in names[:FILES]:
         inner, content = f"{path}/{name}", (root / name).read_bytes()
         # Whether a file is needed is for the task to say; that it ends cleanly without it is not.
@@ -113,7 +119,11 @@ def _tables(table: Table) -> Iterator[tuple[str, str, bool]]:
     yield "unknown id", text(header, (_with(rows[0], table.key, UNKNOWN_ID), *rows[1:])), True
     yield "duplicate id", text(header, (*rows, rows[0])), True
     if len(rows) > 1:
-        yield "one id for another", text(header, (_with(rows[0], table.key, rows[1][table.key]), *rows[1:])), True
+        yield (
+            "one id for another",
+            text(header, (_with(rows[0], table.key, rows[1][table.key]), *rows[1:])),
+            True,
+        )
     yield "row cut short", text(header, (rows[0][:-1], *rows[1:])), True
     yield "extra column", text((*header, "extra"), tuple((*row, "1") for row in rows)), False
     if table.values:
@@ -125,7 +135,9 @@ def _tables(table: Table) -> Iterator[tuple[str, str, bool]]:
         yield from _column(table, place, text)
 
 
-def _column(table: Table, place: int, text: Callable[[Row, tuple[Row, ...]], str]) -> Iterator[tuple[str, str, bool]]:
+def _column(
+    table: Table, place: int, text: Callable[[Row, tuple[Row, ...]], str]
+) -> Iterator[tuple[str, str, bool]]:
     header, rows, name = table.header, table.rows, table.header[place]
     without = tuple(n for n in range(len(header)) if n != place)
     cut = tuple(tuple(row[n] for n in without) for row in rows)

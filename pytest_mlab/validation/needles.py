@@ -1,4 +1,5 @@
-"""Runs of answers as bytes that can be searched for: as text, as packed numbers, as a pickle writes them."""
+"""Runs of answers as bytes that can be searched for: as text, as packed numbers, as a pickle writes
+them."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ def column_needles(values: Sequence[str], least: float) -> Iterator[bytes]:
             yield separator.join(words).encode()
         numbers = _numbers(words)
         if numbers is None:  # words as numbers: their places in the alphabet
-            order = {word: place for place, word in enumerate(sorted({value.strip() for value in values}))}
+            order = {
+                word: place
+                for place, word in enumerate(sorted({value.strip() for value in values}))
+            }
             numbers = [float(order[word]) for word in words] if len(order) <= 256 else None
         if numbers is not None:
             yield from _encoded(numbers)
@@ -49,7 +53,8 @@ def runs(values: Sequence[str], least: float) -> list[Sequence[str]]:
 
 
 def pieces(content: bytes, least: float) -> list[bytes]:
-    """Pieces of an opaque file, spread over it, each with enough information; long ones where little varies."""
+    """Pieces of an opaque file, spread over it, each with enough information; long ones where
+    little varies."""
     found = []
     for place in range(PIECES):
         start = place * len(content) // PIECES
@@ -75,12 +80,18 @@ def _encoded(numbers: Sequence[float]) -> Iterator[bytes]:
     whole = all(number.is_integer() for number in numbers)
     for kind in _PACKED:
         if kind[1] in "fd" or whole:
-            packed = _pack(kind, numbers if kind[1] in "fd" else [int(number) for number in numbers])
+            packed = _pack(
+                kind, numbers if kind[1] in "fd" else [int(number) for number in numbers]
+            )
             if packed:
                 yield packed
     if whole and all(0 <= number < 256 for number in numbers):
-        yield b"".join(b"K" + bytes([int(number)]) for number in numbers)  # a list of small ints in a pickle
-    yield b"".join(b"G" + struct.pack(">d", number) for number in numbers)  # a list of floats in a pickle
+        yield b"".join(
+            b"K" + bytes([int(number)]) for number in numbers
+        )  # a list of small ints in a pickle
+    yield b"".join(
+        b"G" + struct.pack(">d", number) for number in numbers
+    )  # a list of floats in a pickle
 
 
 def _pack(kind: str, numbers: Sequence[float]) -> bytes:

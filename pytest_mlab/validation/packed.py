@@ -1,7 +1,8 @@
-"""What is inside a file that packs others or encodes values: archives, parquet, images without loss.
+"""What is inside a file that packs others or encodes values: archives, parquet, images without
+loss.
 
-Nothing that is read is executed. What cannot be looked into is counted by kind, so that a scan can say so.
-"""
+Nothing that is read is executed. What cannot be looked into is counted by kind, so that a scan can
+say so."""
 
 from __future__ import annotations
 
@@ -34,13 +35,22 @@ _CLOSED = {
     b"\x89HDF\r\n\x1a\n": "hdf5 file (packed parts)",
     b"ARROW1": "arrow file (packed parts)",
 }
-_DAMAGED = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
+_DAMAGED = (
+    OSError,
+    EOFError,
+    ValueError,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+)
 
 Parts = Iterator[tuple[str, bytes]]
 
 
 def unpacked(name: str, data: bytes, closed: Counter[str] | None = None, depth: int = 0) -> Parts:
-    """The file itself, and all that is in it, by name; ``closed`` counts by kind what was not looked into."""
+    """The file itself, and all that is in it, by name; ``closed`` counts by kind what was not
+    looked into."""
     closed = Counter() if closed is None else closed
     yield name, data
     kind = next((word for magic, word in _CLOSED.items() if data.startswith(magic)), "")
@@ -58,13 +68,18 @@ def unpacked(name: str, data: bytes, closed: Counter[str] | None = None, depth: 
     try:
         for inner, content in open_it(name, data, closed):
             # Pixels may begin like anything.
-            yield from ((inner, content),) if open_it is _image else unpacked(inner, content, closed, depth + 1)
+            yield from (
+                ((inner, content),)
+                if open_it is _image
+                else unpacked(inner, content, closed, depth + 1)
+            )
     except _DAMAGED:
         closed[f"{name.rpartition('.')[2] or name} file that cannot be read"] += 1
 
 
 def _opener(data: bytes) -> Any:
-    """The function for a file's kind, told by its first bytes: enough of them that a text does not begin so."""
+    """The function for a file's kind, told by its first bytes: enough of them that a text does not
+    begin so."""
     if data[:3] == b"\x1f\x8b\x08":
         return _gzip
     if data[:3] == b"BZh" and data[4:10] == b"1AY&SY":
@@ -126,7 +141,8 @@ def _tar(name: str, data: bytes, closed: Counter[str]) -> Parts:
 
 
 def _parquet(name: str, data: bytes, closed: Counter[str]) -> Parts:
-    """The table as csv; its columns one after the other, to be searched; files that are values of it."""
+    """The table as csv; its columns one after the other, to be searched; files that are values of
+    it."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -137,12 +153,20 @@ def _parquet(name: str, data: bytes, closed: Counter[str]) -> Parts:
         table = pq.read_table(io.BytesIO(data))
         while any(pa.types.is_struct(field.type) for field in table.schema):
             table = table.flatten()
-        columns = {str(field.name): table.column(n).to_pylist() for n, field in enumerate(table.schema)}
+        columns = {
+            str(field.name): table.column(n).to_pylist() for n, field in enumerate(table.schema)
+        }
     except (pa.ArrowException, NotImplementedError) as error:
         raise ValueError(str(error)) from None
-    plain = {key: values for key, values in columns.items() if not any(isinstance(v, bytes) for v in values)}
+    plain = {
+        key: values
+        for key, values in columns.items()
+        if not any(isinstance(v, bytes) for v in values)
+    }
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([list(plain), *zip(*plain.values(), strict=True)])
+    csv.writer(out, lineterminator="\n").writerows(
+        [list(plain), *zip(*plain.values(), strict=True)]
+    )
     yield f"{name}:table.csv", out.getvalue().encode()
     for key, values in plain.items():
         yield f"{name}:{key}", "\n".join(map(str, values)).encode()
@@ -151,18 +175,25 @@ def _parquet(name: str, data: bytes, closed: Counter[str]) -> Parts:
 
 
 def _image(name: str, data: bytes, closed: Counter[str]) -> Parts:
-    """The pixels (places in the palette where there is one), also channel by channel, and what is written beside."""
+    """The pixels (places in the palette where there is one), also channel by channel, and what is
+    written beside."""
     try:
         from PIL import Image
     except ImportError:
         closed["image (pillow is not installed)"] += 1
         return
     try:
-        with warnings.catch_warnings(), Image.open(io.BytesIO(data), formats=["PNG", "GIF", "BMP", "TIFF"]) as image:
+        with (
+            warnings.catch_warnings(),
+            Image.open(io.BytesIO(data), formats=["PNG", "GIF", "BMP", "TIFF"]) as image,
+        ):
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             image.load()
             words = {**image.info, **getattr(image, "text", {})}.values()
-            yield f"{name}:text", "\n".join(word for word in words if isinstance(word, str)).encode()
+            yield (
+                f"{name}:text",
+                "\n".join(word for word in words if isinstance(word, str)).encode(),
+            )
             yield f"{name}:pixels", image.tobytes()
             shown = image.convert("RGB") if image.mode == "P" else image
             if len(shown.getbands()) > 1:
@@ -171,5 +202,10 @@ def _image(name: str, data: bytes, closed: Counter[str]) -> Parts:
                 closed["further frame of an image"] += frames - 1
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         closed["image of too many pixels"] += 1
-    except (SyntaxError, IndexError, TypeError, KeyError) as error:  # what Pillow raises for damaged ones
+    except (
+        SyntaxError,
+        IndexError,
+        TypeError,
+        KeyError,
+    ) as error:  # what Pillow raises for damaged ones
         raise ValueError(str(error)) from None

@@ -24,7 +24,8 @@ from pytest_mlab.validation.finding import Finding
 
 
 class Check(Protocol):
-    """One property that a sound task has. ``name`` is what ``--only`` takes, ``about`` one line of what must hold."""
+    """One property that a sound task has. ``name`` is what ``--only`` takes, ``about`` one line of
+    what must hold."""
 
     @property
     def name(self) -> str:
@@ -37,7 +38,8 @@ class Check(Protocol):
         ...
 
     def run(self, bench: Bench) -> Finding:
-        """Look. Raises Unavailable when there is nothing to look at, another MlabError for a fault of the task."""
+        """Look. Raises Unavailable when there is nothing to look at, another MlabError for a fault
+        of the task."""
         ...
 
 
@@ -58,7 +60,8 @@ CHECKS: tuple[Check, ...] = (
 
 
 def chosen(names: Sequence[str]) -> tuple[Check, ...]:
-    """The checks with these names in their own order, all when none is named. Raises ConfigError."""
+    """The checks with these names in their own order, all when none is named. Raises
+    ConfigError."""
     known = {check.name: check for check in CHECKS}
     for name in names:
         if name not in known:

@@ -11,8 +11,22 @@ from pytest_mlab.validation.finding import Status
 from pytest_mlab.validation.run import Report, Result
 
 WIDTH = 80
-_WORDS: dict[Status, str] = {"ok": "ok", "fail": "FAIL", "not_applicable": "n/a", "not_run": "NOT RUN"}
-_HEAD = ("task", "metric", "direction", "baseline (mean ± sd)", "degenerate", "reference", "seconds", "validated")
+_WORDS: dict[Status, str] = {
+    "ok": "ok",
+    "fail": "FAIL",
+    "not_applicable": "n/a",
+    "not_run": "NOT RUN",
+}
+_HEAD = (
+    "task",
+    "metric",
+    "direction",
+    "baseline (mean ± sd)",
+    "degenerate",
+    "reference",
+    "seconds",
+    "validated",
+)
 
 
 def lines(result: Result) -> list[str]:
@@ -27,12 +41,18 @@ def summary(reports: Sequence[Report]) -> list[str]:
     failed = [report.name for report in reports if not report.passed]
     told = f"{len(reports) - len(failed)} of {text.plural(len(reports), 'task')} passed"
     width = max(len(report.name) for report in reports)
-    rows = [f"  {report.name:<{width}}  {_outcome(report)}" for report in reports] if len(reports) > 1 else []
+    rows = (
+        [f"  {report.name:<{width}}  {_outcome(report)}" for report in reports]
+        if len(reports) > 1
+        else []
+    )
     return [*rows, f"{told}; not: {', '.join(failed)}" if failed else told]
 
 
 def _outcome(report: Report) -> str:
-    wrong = [result.check for result in report.results if result.finding.status in ("fail", "not_run")]
+    wrong = [
+        result.check for result in report.results if result.finding.status in ("fail", "not_run")
+    ]
     took = f"{sum(result.seconds for result in report.results):.0f} s"
     return f"FAILED ({', '.join(wrong)}), {took}" if wrong else f"passed, {took}"
 
@@ -43,16 +63,25 @@ def markdown(reports: Sequence[Report]) -> str:
     page = [
         f"# Validated tasks of the suite {first.suite}",
         "",
-        f"Written by `mlab validate {first.suite} --data {first.variant} --markdown`. Baseline: as recorded in "
-        "task.toml; degenerate: the best score of a null, constant or shuffled submission; reference: one run; "
-        f"seconds: one run of the baseline / of the reference, in the sandbox {first.sandbox}.",
+        (
+            f"Written by `mlab validate {first.suite} --data {first.variant} --markdown`. Baseline:"
+            " as recorded in task.toml; degenerate: the best score of a null, constant or shuffled"
+            " submission; reference: one run; seconds: one run of the baseline / of the reference,"
+            f" in the sandbox {first.sandbox}."
+        ),
         "",
         *grid(list(_HEAD), [_row(report) for report in reports], 4),
     ]
     for report in reports:
         for result in report.results:
             if result.finding.status in ("fail", "not_run"):
-                page += ["", f"- **{report.name}**, {result.check}: {' '.join(result.finding.reason.split())}"]
+                page += [
+                    "",
+                    (
+                        f"- **{report.name}**, {result.check}:"
+                        f" {' '.join(result.finding.reason.split())}"
+                    ),
+                ]
     return "\n".join(page) + "\n"
 
 

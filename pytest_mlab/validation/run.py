@@ -8,7 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pytest_mlab.core.task import Task
-from pytest_mlab.errors import DataUnavailable, MlabError, RequirementMissing, SandboxError, SuiteError
+from pytest_mlab.errors import (
+    DataUnavailable,
+    MlabError,
+    RequirementMissing,
+    SandboxError,
+    SuiteError,
+)
 from pytest_mlab.validation.bench import Bench, Settings, Subject
 from pytest_mlab.validation.finding import Finding, Unavailable
 from pytest_mlab.validation.registry import Check
@@ -43,11 +49,16 @@ class Report:
 
     def facts(self, check: str) -> dict[str, Any]:
         """What a check measured; empty when it was not made."""
-        return next((dict(result.finding.facts) for result in self.results if result.check == check), {})
+        return next(
+            (dict(result.finding.facts) for result in self.results if result.check == check), {}
+        )
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values."""
-        checks = [{"check": r.check, **asdict(r.finding), "seconds": round(r.seconds, 3)} for r in self.results]
+        checks = [
+            {"check": r.check, **asdict(r.finding), "seconds": round(r.seconds, 3)}
+            for r in self.results
+        ]
         return {
             "task": self.name,
             "suite": self.suite,
@@ -65,7 +76,8 @@ def validate(
     *,
     told: Callable[[Result], None] = lambda _: None,
 ) -> Report:
-    """Make the checks one after the other; ``told`` gets each result at once. Raises ConfigError."""
+    """Make the checks one after the other; ``told`` gets each result at once. Raises
+    ConfigError."""
     results = []
     with Bench(subject, settings) as bench:
         for check in checks:

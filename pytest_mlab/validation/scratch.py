@@ -1,4 +1,5 @@
-"""The folder in which a task is tried out: removed at the end, or by the next validation when this one was killed."""
+"""The folder in which a task is tried out: removed at the end, or by the next validation when this
+one was killed."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ _LOCK, _SANDBOX = ".owner.lock", ".sandbox"
 
 @contextmanager
 def scratch_folder(cache: Path, sandbox: str) -> Iterator[Path]:
-    """A new folder in ``cache``, where sandboxes can show what is in it; its name begins the labels of the sandboxes,
-    of the kind ``sandbox``, that belong to it. Its owner holds a lock in it, which the kernel takes from a dead one."""
+    """A new folder in ``cache``, where sandboxes can show what is in it; its name begins the labels
+    of the sandboxes, of the kind ``sandbox``, that belong to it. Its owner holds a lock in it,
+    which the kernel takes from a dead one."""
     from filelock import FileLock
 
     place = cache / "workspaces"
@@ -35,7 +37,8 @@ def scratch_folder(cache: Path, sandbox: str) -> Iterator[Path]:
 
 
 def sweep(cache: Path) -> Iterator[str]:
-    """Remove what killed validations left in ``cache``, sandboxes included; one sentence for each."""
+    """Remove what killed validations left in ``cache``, sandboxes included; one sentence for
+    each."""
     from filelock import FileLock, Timeout
 
     for folder in sorted((cache / "workspaces").glob("validate-*")):

@@ -13,7 +13,8 @@ from pytest_mlab.validation.bench import Subject
 
 
 def subjects(words: Sequence[str], catalog: Catalog, default: str, cache: Path) -> list[Subject]:
-    """What ``words`` mean (suites, tasks, ``suite/task``, folders of tasks), each once; none: the suite ``default``.
+    """What ``words`` mean (suites, tasks, ``suite/task``, folders of tasks), each once; none: the
+    suite ``default``.
 
     Tasks in MLAgentBench's format are read by way of ``cache``. Raises ConfigError.
     """
@@ -33,7 +34,9 @@ def _of(word: str, catalog: Catalog, cache: Path) -> list[Subject]:
     known = {suite: catalog.task_names(suite) for suite in catalog.suites()}
     having = [suite for suite, names in known.items() if word in names]
     if len(having) > 1:
-        raise ConfigError(f"{word} is a task of several suites: say {' or '.join(f'{s}/{word}' for s in having)}")
+        raise ConfigError(
+            f"{word} is a task of several suites: say {' or '.join(f'{s}/{word}' for s in having)}"
+        )
     if not having:
         names = [*known, *(name for names in known.values() for name in names)]
         raise ConfigError(unknown("suite or task", word, names))
@@ -45,7 +48,8 @@ def _subject(catalog: Catalog, suite: str, name: str) -> Subject:
 
 
 def _in_folder(folder: Path, cache: Path) -> list[Subject]:
-    """A task's folder, or a suite's: of our own format or MLAgentBench's. Raises ConfigError for neither."""
+    """A task's folder, or a suite's: of our own format or MLAgentBench's. Raises ConfigError for
+    neither."""
     from pytest_mlab.suites.foreign.reader import is_foreign, load_task_of, name_of
     from pytest_mlab.suites.loader import TASK_FILE
     from pytest_mlab.suites.members import lacking, left_out, members
@@ -60,7 +64,11 @@ def _in_folder(folder: Path, cache: Path) -> list[Subject]:
         near = {folder.name: lacking(folder), **left_out(folder)}
         others = "".join(f"; {name} has {why}" for name, why in near.items() if why)
         raise ConfigError(
-            f"{folder} is no task and no suite: in it or one folder below there is neither a {TASK_FILE} nor "
-            f"MLAgentBench's env/, scripts/research_problem.txt and scripts/eval.py{others}"
+            f"{folder} is no task and no suite: in it or one folder below there is neither a"
+            f" {TASK_FILE} nor MLAgentBench's env/, scripts/research_problem.txt and"
+            f" scripts/eval.py{others}"
         )
-    return [Subject(name, suite, partial(load_task_of, place, suite, cache)) for name, place in found.items()]
+    return [
+        Subject(name, suite, partial(load_task_of, place, suite, cache))
+        for name, place in found.items()
+    ]

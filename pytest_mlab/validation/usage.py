@@ -1,4 +1,5 @@
-"""A sandbox that also says how much memory its programs used: every command runs below a small one that asks."""
+"""A sandbox that also says how much memory its programs used: every command runs below a small one
+that asks."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ sys.exit(status)
 
 
 class MeteredSandbox:
-    """``sandbox``, with ``peak_mb``: the resident set of the largest process since it was last set to 0, in MiB."""
+    """``sandbox``, with ``peak_mb``: the resident set of the largest process since it was last set
+    to 0, in MiB."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -65,12 +67,18 @@ class _Metered:
     ) -> Execution:
         mark = f"{secrets.token_hex(8)}:"
         command = [self.python, "-I", "-S", "-c", _ASK, mark, *argv]
-        ended = self._connection.execute(command, timeout=timeout, env=env, stdin=stdin, keep=keep, sink=sink)
+        ended = self._connection.execute(
+            command, timeout=timeout, env=env, stdin=stdin, keep=keep, sink=sink
+        )
         output, found, peak = ended.output.rpartition(mark.encode())
-        if not found or not peak.isdigit():  # it was killed, or something that it left behind wrote on
+        if (
+            not found or not peak.isdigit()
+        ):  # it was killed, or something that it left behind wrote on
             return ended
         self._owner.peak_mb = max(self._owner.peak_mb, int(peak) / 1024)
-        return replace(ended, output=output, output_bytes=ended.output_bytes - len(mark) - len(peak))
+        return replace(
+            ended, output=output, output_bytes=ended.output_bytes - len(mark) - len(peak)
+        )
 
     def repl(self, code: str, *, timeout: float | None = None, keep: int = 1 << 20) -> Execution:
         return self._connection.repl(code, timeout=timeout, keep=keep)

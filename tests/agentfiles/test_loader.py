@@ -47,7 +47,9 @@ def builtins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestFound:
-    def test_by_name_in_the_user_s_project_first(self, write: Write, builtins: Path, tmp_path: Path) -> None:
+    def test_by_name_in_the_user_s_project_first(
+        self, write: Write, builtins: Path, tmp_path: Path
+    ) -> None:
         (builtins / "mine.py").write_text(GOOD.replace("Good", "Shipped"))
         (builtins / "other.py").write_text(GOOD.replace("Good", "Other"))
         write("agents/mine.py")
@@ -61,7 +63,9 @@ class TestFound:
         assert plan_agent(ref, tmp_path).name == "two-words"
 
     @pytest.mark.parametrize("ref", ["sub/x.py", "sub/x.py:Good", "./sub/x.py"])
-    def test_by_file(self, write: Write, tmp_path: Path, ref: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_by_file(
+        self, write: Write, tmp_path: Path, ref: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         write("sub/x.py")
         assert load_agent(ref, tmp_path).__name__ == "Good"
         monkeypatch.chdir(tmp_path / "sub")
@@ -76,7 +80,9 @@ class TestFound:
         assert (planned.name, planned.ref) == ("good", "own_package_x.mod:Good")
         assert len(planned.digest) == 64
 
-    def test_by_entry_point(self, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_by_entry_point(
+        self, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(sys, "path", list(sys.path))
         write("offered_y.py")
         point = importlib.metadata.EntryPoint("offered", "offered_y:Good", "pytest_mlab.agents")
@@ -111,10 +117,15 @@ class TestFilesBeside:
         for folder in ("a", "b"):
             write(f"{folder}/agent.py", "from .parts import WORD\n" + GOOD)
             write(f"{folder}/parts.py", f"WORD = {folder!r}\n")
-        words = [sys.modules[load_agent(f"{tmp_path}/{f}/agent.py", tmp_path).__module__].WORD for f in ("a", "b")]
+        words = [
+            sys.modules[load_agent(f"{tmp_path}/{f}/agent.py", tmp_path).__module__].WORD
+            for f in ("a", "b")
+        ]
         assert words == ["a", "b"]
 
-    def test_a_built_in_agent_may_be_derived_from(self, write: Write, builtins: Path, tmp_path: Path) -> None:
+    def test_a_built_in_agent_may_be_derived_from(
+        self, write: Write, builtins: Path, tmp_path: Path
+    ) -> None:
         (builtins / "basis.py").write_text(GOOD)
         write("agents/mine.py", "from .basis import Good\n\n\nclass Mine(Good):\n    pass\n")
         assert load_agent("mine", tmp_path).__mro__[1].__name__ == "Good"
@@ -128,10 +139,20 @@ class TestFilesBeside:
 
 
 class TestDigest:
-    @pytest.mark.parametrize("changed", ["mine.py", "mine_prompt.md", "parts.py", "parts_words.txt"])
-    def test_changes_with_every_file_of_the_agent(self, write: Write, tmp_path: Path, changed: str) -> None:
+    @pytest.mark.parametrize(
+        "changed", ["mine.py", "mine_prompt.md", "parts.py", "parts_words.txt"]
+    )
+    def test_changes_with_every_file_of_the_agent(
+        self, write: Write, tmp_path: Path, changed: str
+    ) -> None:
         write("agents/mine.py", "from . import parts\n" + GOOD)
-        for name in ("mine_prompt.md", "parts.py", "parts_words.txt", "other.py", "other_prompt.md"):
+        for name in (
+            "mine_prompt.md",
+            "parts.py",
+            "parts_words.txt",
+            "other.py",
+            "other_prompt.md",
+        ):
             write(f"agents/{name}", "# one\n")
         before = plan_agent("mine", tmp_path).digest
         write("agents/other.py", "# two\n")
@@ -154,36 +175,84 @@ def body(text: str) -> str:
 
 REFUSED = [
     ("syntax", "class Bad\n", r"bad\.py:1: syntax error"),
-    ("import", "import json\nimport no_such_module_q\n", r"bad\.py:2: .*ModuleNotFoundError.*no_such_module_q"),
-    ("raises", "x = 1\n\n\ndef f():\n    raise ValueError('boom')\n\n\nf()\n", r"bad\.py:5: .*ValueError: boom"),
+    (
+        "import",
+        "import json\nimport no_such_module_q\n",
+        r"bad\.py:2: .*ModuleNotFoundError.*no_such_module_q",
+    ),
+    (
+        "raises",
+        "x = 1\n\n\ndef f():\n    raise ValueError('boom')\n\n\nf()\n",
+        r"bad\.py:5: .*ValueError: boom",
+    ),
     ("exits", "import sys\nsys.exit(3)\n", r"bad\.py:2: .*SystemExit: 3"),
     ("nothing", "x = 1\n", r"bad\.py: no class with a method run"),
-    ("two", GOOD + GOOD.replace("Good", "Alike"), r"more than one agent: Alike, Good; .*AGENT = Alike"),
+    (
+        "two",
+        GOOD + GOOD.replace("Good", "Alike"),
+        r"more than one agent: Alike, Good; .*AGENT = Alike",
+    ),
     ("no class", "AGENT = 3\n", r"AGENT is int 3, not a class"),
-    ("no run", body("    needs_model = True\n\n\nAGENT = Bad\n"), r"bad\.py:1: class Bad has no method run"),
-    ("run", body("    needs_model = True\n    def run(self):\n        pass\n"), r"bad\.py:1: .*run\(self, env\)"),
-    ("model", "\n\n" + body("    def run(self, env):\n        pass\n"), r"bad\.py:3: .*\n    needs_model = True"),
-    ("model type", body("    needs_model = 1\n    def run(self, env): pass\n"), r"needs_model = True"),
+    (
+        "no run",
+        body("    needs_model = True\n\n\nAGENT = Bad\n"),
+        r"bad\.py:1: class Bad has no method run",
+    ),
+    (
+        "run",
+        body("    needs_model = True\n    def run(self):\n        pass\n"),
+        r"bad\.py:1: .*run\(self, env\)",
+    ),
+    (
+        "model",
+        "\n\n" + body("    def run(self, env):\n        pass\n"),
+        r"bad\.py:3: .*\n    needs_model = True",
+    ),
+    (
+        "model type",
+        body("    needs_model = 1\n    def run(self, env): pass\n"),
+        r"needs_model = True",
+    ),
     (
         "constructor",
-        body("    needs_model = True\n    def __init__(self, x): pass\n    def run(self, env): pass\n"),
+        body(
+            "    needs_model = True\n    def __init__(self, x): pass\n    def run(self, env):"
+            " pass\n"
+        ),
         r"bad\.py:1: .*constructor must work without arguments.*'x'",
     ),
-    ("requirements", GOOD + "    requirements = 'x>=1'\n", r"bad\.py:1: .*requirements are 'x>=1'; write a tuple"),
-    ("requirement", GOOD + "    requirements = ('x>>1',)\n", r"bad\.py:1: .*hold 'x>>1', which pip would not take"),
-    ("interactive", GOOD + "    interactive = 'yes'\n", r"bad\.py:1: .*interactive is 'yes'; it says True or False"),
+    (
+        "requirements",
+        GOOD + "    requirements = 'x>=1'\n",
+        r"bad\.py:1: .*requirements are 'x>=1'; write a tuple",
+    ),
+    (
+        "requirement",
+        GOOD + "    requirements = ('x>>1',)\n",
+        r"bad\.py:1: .*hold 'x>>1', which pip would not take",
+    ),
+    (
+        "interactive",
+        GOOD + "    interactive = 'yes'\n",
+        r"bad\.py:1: .*interactive is 'yes'; it says True or False",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
-def test_what_is_wrong_is_named_with_file_and_line(write: Write, tmp_path: Path, text: str, message: str) -> None:
+def test_what_is_wrong_is_named_with_file_and_line(
+    write: Write, tmp_path: Path, text: str, message: str
+) -> None:
     write("bad.py", text)
     with pytest.raises(AgentLoadError, match=message):
         load_agent(f"{tmp_path}/bad.py", tmp_path)
 
 
 def test_what_an_agent_needs_is_in_the_plan(write: Write, tmp_path: Path) -> None:
-    write("agents/mine.py", GOOD + "    requirements = ('no-such-package>=2',)\n    interactive = True\n")
+    write(
+        "agents/mine.py",
+        GOOD + "    requirements = ('no-such-package>=2',)\n    interactive = True\n",
+    )
     planned = plan_agent("mine", tmp_path)
     assert (planned.requirements, planned.interactive) == (("no-such-package>=2",), True)
     write("agents/other.py")
@@ -202,7 +271,9 @@ def test_agent_names_the_class_among_many(write: Write, tmp_path: Path) -> None:
     assert load_agent("x", tmp_path).__name__ == "Other"
 
 
-def test_an_unknown_name_gets_the_nearest_and_all(write: Write, builtins: Path, tmp_path: Path) -> None:
+def test_an_unknown_name_gets_the_nearest_and_all(
+    write: Write, builtins: Path, tmp_path: Path
+) -> None:
     write("agents/research.py")
     write("agents/react.py")
     with pytest.raises(ConfigError, match=r"'reserach'; did you mean 'research'\?.*react"):

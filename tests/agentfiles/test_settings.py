@@ -1,4 +1,5 @@
-"""Settings of agents: what a class may declare, how texts become values, and what is said of mistakes."""
+"""Settings of agents: what a class may declare, how texts become values, and what is said of
+mistakes."""
 
 from __future__ import annotations
 
@@ -89,7 +90,13 @@ def test_what_equals_the_default_is_no_setting(root: Path, arg: str) -> None:
 
 
 WRONG = [
-    ("steps=many", r"the agent set: steps=many: .*valid integer.*settings of set.*\n  steps = 3 \(int\): how many\n"),
+    (
+        "steps=many",
+        (
+            r"the agent set: steps=many: .*valid integer.*settings of set.*\n  steps = 3 \(int\):"
+            r" how many\n"
+        ),
+    ),
     ("steps=0", r"steps=0: .*greater than or equal to 1"),
     ("way=left", r"way=left: .*'up' or 'down'"),
     ("stpes=4", r"the agent set: stpes=4: unknown setting 'stpes'; did you mean 'steps'\?"),
@@ -100,7 +107,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("arg", "message"), WRONG, ids=[w[0] for w in WRONG])
-def test_a_wrong_setting_names_agent_key_value_and_all_settings(root: Path, arg: str, message: str) -> None:
+def test_a_wrong_setting_names_agent_key_value_and_all_settings(
+    root: Path, arg: str, message: str
+) -> None:
     with pytest.raises(ConfigError, match=f"(?s){message}"):
         plan_agents(["set"], root, [arg])
 
@@ -113,18 +122,28 @@ def test_settings_that_fit_only_together_are_judged_together(root: Path) -> None
 def test_an_agent_without_settings_says_so(root: Path) -> None:
     with pytest.raises(ConfigError, match="--mlab-agent-arg=x=1: plain has no settings"):
         plan_agents(["plain"], root, ["x=1"])
-    with pytest.raises(ConfigError, match="the agent plain has no settings, found x=1; leave it out"):
+    with pytest.raises(
+        ConfigError, match="the agent plain has no settings, found x=1; leave it out"
+    ):
         plan_agents(["plain", "set"], root, ["plain.x=1"])
 
 
 def test_which_agents_a_setting_reaches(root: Path) -> None:
     (root / "agents" / "second.py").write_text(SOURCE)
-    agents = plan_agents(["set", "second", "plain"], root, ["steps=5", "second.steps=6", "second.word=x"])
-    assert [dict(agent.settings) for agent in agents] == [{"steps": 5}, {"steps": 6, "word": "x"}, {}]
+    agents = plan_agents(
+        ["set", "second", "plain"], root, ["steps=5", "second.steps=6", "second.word=x"]
+    )
+    assert [dict(agent.settings) for agent in agents] == [
+        {"steps": 5},
+        {"steps": 6, "word": "x"},
+        {},
+    ]
 
 
 def test_a_setting_given_twice(root: Path) -> None:
-    with pytest.raises(ConfigError, match=r"--mlab-agent-arg=steps=5 and --mlab-agent-arg=steps=6: give it once"):
+    with pytest.raises(
+        ConfigError, match=r"--mlab-agent-arg=steps=5 and --mlab-agent-arg=steps=6: give it once"
+    ):
         plan_agents(["set"], root, ["steps=5", "steps=6"])
 
 
@@ -144,7 +163,9 @@ class TestVariants:
         [agent] = plan_agents(["set[steps=9]"], root, ["steps=7", "set.steps=8"])
         assert agent.settings == {"steps": 9}
 
-    @pytest.mark.parametrize("ref", ["set[deep]", "set[]", "set[deep=true,deep=false]", "set[other.deep=true]"])
+    @pytest.mark.parametrize(
+        "ref", ["set[deep]", "set[]", "set[deep=true,deep=false]", "set[other.deep=true]"]
+    )
     def test_wrong_brackets_are_refused(self, root: Path, ref: str) -> None:
         with pytest.raises(ConfigError, match=r"--mlab-agent=set\["):
             plan_agents([ref], root)
@@ -156,16 +177,26 @@ class TestVariants:
 
 class TestPlanned:
     def test_settings_are_part_of_the_digest(self, root: Path) -> None:
-        plain, one, two = (plan_agents(["set"], root, args)[0] for args in ([], ["steps=5"], ["steps=6"]))
+        plain, one, two = (
+            plan_agents(["set"], root, args)[0] for args in ([], ["steps=5"], ["steps=6"])
+        )
         assert len({plain.digest, one.digest, two.digest}) == 3
-        assert [digest_now(agent, root) for agent in (plain, one, two)] == [plain.digest, one.digest, two.digest]
+        assert [digest_now(agent, root) for agent in (plain, one, two)] == [
+            plain.digest,
+            one.digest,
+            two.digest,
+        ]
         (root / "agents" / "set.py").write_text(SOURCE + "# more\n")
         assert digest_now(one, root) != one.digest
 
     def test_the_agent_is_made_with_them(self, root: Path) -> None:
         [planned] = plan_agents(["set"], root, ["names=a,b", "limit=2"])
         made: Any = make_agent(load_agent(planned.ref, root), planned.settings)
-        assert (made.settings.names, made.settings.limit, made.settings.steps) == (("a", "b"), 2.0, 3)
+        assert (made.settings.names, made.settings.limit, made.settings.steps) == (
+            ("a", "b"),
+            2.0,
+            3,
+        )
 
     def test_an_agent_without_settings_is_made_without(self, root: Path) -> None:
         assert type(make_agent(load_agent("plain", root), {})).__name__ == "Plain"
@@ -180,14 +211,24 @@ def test_what_is_declared(root: Path) -> None:
 
 
 FAULTS = [
-    ("no model", "    Settings = dict\n", r"Settings is <class 'dict'>; it has to be a class derived from pydantic"),
+    (
+        "no model",
+        "    Settings = dict\n",
+        r"Settings is <class 'dict'>; it has to be a class derived from pydantic",
+    ),
     ("required", "    class Settings(BaseModel):\n        x: int\n", "no default for x"),
-    ("constructor", "    class Settings(BaseModel):\n        x: int = 1\n", "constructor does not take them"),
+    (
+        "constructor",
+        "    class Settings(BaseModel):\n        x: int = 1\n",
+        "constructor does not take them",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("body", "message"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
-def test_faults_of_a_declaration_are_told_by_file_and_line(root: Path, body: str, message: str) -> None:
+def test_faults_of_a_declaration_are_told_by_file_and_line(
+    root: Path, body: str, message: str
+) -> None:
     head = "from pydantic import BaseModel\n\nclass Bad:\n    needs_model = False\n"
     (root / "agents" / "bad.py").write_text(f"{head}{body}    def run(self, env): pass\n")
     with pytest.raises(AgentLoadError, match=rf"bad\.py:3: class Bad: .*{message}"):

@@ -35,7 +35,11 @@ class Trial:
     @property
     def calls(self) -> list[ModelCall]:
         """The model calls in the trace."""
-        return [event for event in read_events(self.folder / "trace.jsonl") if isinstance(event, ModelCall)]
+        return [
+            event
+            for event in read_events(self.folder / "trace.jsonl")
+            if isinstance(event, ModelCall)
+        ]
 
     def files(self) -> list[Path]:
         """Everything that was written."""
@@ -49,7 +53,9 @@ def running_server() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def trial(running_server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
+def trial(
+    running_server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Trial]:
     """A trial whose three models are gpt-4-turbo, gpt-4o and gpt-4o-mini of the scripted server."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", running_server.base_url)
@@ -60,4 +66,9 @@ def trial(running_server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.Mo
     with Journal(tmp_path / "trace.jsonl") as journal:
         store = ContentStore(tmp_path / "store")
         redact = Redactor({"OPENAI_API_KEY": KEY})
-        yield Trial(tmp_path, running_server, MeteredModel(client, models, account, journal, store, redact), account)
+        yield Trial(
+            tmp_path,
+            running_server,
+            MeteredModel(client, models, account, journal, store, redact),
+            account,
+        )

@@ -1,7 +1,7 @@
 """How a scripted server makes each built-in agent do given actions: one :class:`Case` an agent.
 
-An agent that asks for one action a reply needs ``speak`` only. One with a dialogue of its own gives ``script``.
-"""
+An agent that asks for one action a reply needs ``speak`` only. One with a dialogue of its own gives
+``script``."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ SUBMIT: Act = ("Final Answer", {"final_answer": "done"})
 
 @dataclass(frozen=True)
 class Case:
-    """One agent. ``speak`` words an action as the agent's model would, None when it calls no model; ``script`` makes
-    the whole script from the actions instead (the last one is repeated for ever); ``garbage`` is a reply that the
-    agent cannot use; ``settings`` are as in --mlab-agent-arg; ``needs`` names a module of an optional extra; ``ref``
-    is what --mlab-agent takes where that is not the name; ``submits``: with its last step, come what may;
-    ``refused`` is which call of the main model must be survived when the prompt does not fit."""
+    """One agent. ``speak`` words an action as the agent's model would, None when it calls no model;
+    ``script`` makes the whole script from the actions instead (the last one is repeated for ever);
+    ``garbage`` is a reply that the agent cannot use; ``settings`` are as in --mlab-agent-arg;
+    ``needs`` names a module of an optional extra; ``ref`` is what --mlab-agent takes where that is
+    not the name; ``submits``: with its last step, come what may; ``refused`` is which call of the
+    main model must be survived when the prompt does not fit."""
 
     name: str
     speak: Callable[[str, Any], Entry] | None = None
@@ -65,7 +66,8 @@ class Case:
 
 
 def in_turn(*main: Entry, fast: Entry = "in short") -> Script:
-    """The main model's replies one after the other, the last one for ever; the other models always say ``fast``."""
+    """The main model's replies one after the other, the last one for ever; the other models always
+    say ``fast``."""
     left = list(main)
 
     def answer(request: Request) -> Entry:
@@ -84,7 +86,9 @@ def tool_call(action: str, args: Any) -> Entry:
 def tree_script(acts: Sequence[Act]) -> Script:
     """The tree agent's model proposes what is there; the agent itself knows when to submit."""
     review = {"is_bug": False, "summary": "ran", "metric": 0.5, "lower_is_better": False}
-    return in_turn(f"Plan: as it is\nFile: train.py\n```python\n{TRAIN}```\n", fast=json.dumps(review))
+    return in_turn(
+        f"Plan: as it is\nFile: train.py\n```python\n{TRAIN}```\n", fast=json.dumps(review)
+    )
 
 
 CASES: tuple[Case, ...] = (
@@ -105,4 +109,5 @@ ELSEWHERE: Mapping[str, str] = {
     "command": "tests/agents/test_command_trial.py",
     "human": "tests/plugin/test_person.py",
 }
-"""Agents that no script can drive, or that are programs and do other steps, and the test that has them."""
+"""Agents that no script can drive, or that are programs and do other steps, and the test that has
+them."""

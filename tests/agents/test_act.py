@@ -1,4 +1,5 @@
-"""The act and react agents: their format, their history, and what they do when it outgrows the model."""
+"""The act and react agents: their format, their history, and what they do when it outgrows the
+model."""
 
 from __future__ import annotations
 
@@ -49,24 +50,37 @@ def test_acts_and_submits(kind: tuple[type[ActAgent], Reply]) -> None:
     agent, reply = kind
     env, model = work(agent, [reply(*run_of(1)), reply(*SUBMIT)])
     assert env.executed == [Action(*run_of(1)), Action(*SUBMIT)]
-    assert {(asked.role, asked.temperature, asked.stop) for asked in model.asked} == {("main", 0.5, ("Observation:",))}
+    assert {(asked.role, asked.temperature, asked.stop) for asked in model.asked} == {
+        ("main", 0.5, ("Observation:",))
+    }
 
 
-def test_the_prompt_holds_task_actions_and_the_whole_history(kind: tuple[type[ActAgent], Reply]) -> None:
+def test_the_prompt_holds_task_actions_and_the_whole_history(
+    kind: tuple[type[ActAgent], Reply],
+) -> None:
     agent, reply = kind
     replies = [reply(*run_of(n)) for n in range(1, 8)]
-    _, model = work(agent, [*replies, reply(*SUBMIT)], react=lambda action: f"output of {action.args['script_name']}")
+    _, model = work(
+        agent,
+        [*replies, reply(*SUBMIT)],
+        react=lambda action: f"output of {action.args['script_name']}",
+    )
     first, *_, last = model.prompts()
     assert "Make the number larger. It costs $5." in first
     assert "- Write File: does Write File" in first
     assert "- Reflection:" not in first
     assert first.endswith("Begin now.")
     for n in range(1, 8):
-        assert f'Action Input: {{"script_name": "train{n}.py"}}\nObservation:\n```\noutput of train{n}.py\n```' in last
+        assert (
+            f'Action Input: {{"script_name": "train{n}.py"}}\nObservation:\n```\noutput of'
+            f" train{n}.py\n```" in last
+        )
 
 
 def test_only_react_thinks() -> None:
-    _, model = work(ReactAgent, [react_reply(*run_of(1), thought="hm, why not"), react_reply(*SUBMIT)])
+    _, model = work(
+        ReactAgent, [react_reply(*run_of(1), thought="hm, why not"), react_reply(*SUBMIT)]
+    )
     assert "\nThought: " in model.prompts()[0]
     assert "Thought: hm, why not\nAction: Execute Script\n" in model.prompts()[1]
     _, model = work(ActAgent, [act_reply(*SUBMIT)])
@@ -90,7 +104,9 @@ def test_useless_answers_use_the_steps_up(kind: tuple[type[ActAgent], Reply]) ->
     assert len(model.asked) == 4 * 2
 
 
-def test_arguments_that_cannot_be_read_are_a_step_with_usage(kind: tuple[type[ActAgent], Reply]) -> None:
+def test_arguments_that_cannot_be_read_are_a_step_with_usage(
+    kind: tuple[type[ActAgent], Reply],
+) -> None:
     agent, reply = kind
     env, model = work(agent, [reply("Execute Script", "run it"), reply(*SUBMIT)])
     assert env.executed[0].args == {"unparsed": "run it"}
@@ -99,15 +115,27 @@ def test_arguments_that_cannot_be_read_are_a_step_with_usage(kind: tuple[type[Ac
 
 def test_long_observations_are_cut() -> None:
     settings = ActSettings(observation_chars=100)
-    _, model = work(ActAgent, [act_reply(*run_of(1)), act_reply(*SUBMIT)], settings, react=lambda a: "a" * 200 + "z")
+    _, model = work(
+        ActAgent,
+        [act_reply(*run_of(1)), act_reply(*SUBMIT)],
+        settings,
+        react=lambda a: "a" * 200 + "z",
+    )
     assert f"{'a' * 50}\n[... 101 characters left out ...]\n{'a' * 49}z" in model.prompts()[1]
 
 
 class TestContext:
-    def test_the_oldest_steps_are_left_out_when_a_prompt_is_refused(self, kind: tuple[type[ActAgent], Reply]) -> None:
+    def test_the_oldest_steps_are_left_out_when_a_prompt_is_refused(
+        self, kind: tuple[type[ActAgent], Reply]
+    ) -> None:
         agent, reply = kind
         too_long = ContextWindowError("too long")
-        replies = [*(reply(*run_of(n)) for n in range(1, 4)), too_long, reply(*run_of(4)), reply(*SUBMIT)]
+        replies = [
+            *(reply(*run_of(n)) for n in range(1, 4)),
+            too_long,
+            reply(*run_of(4)),
+            reply(*SUBMIT),
+        ]
         env, model = work(agent, replies, react=lambda action: "x" * 5_000)
         *_, refused, again, last = model.prompts()
         assert len(again) < 0.8 * len(refused)
@@ -121,19 +149,28 @@ class TestContext:
         class Counting(FakeModel):
             def complete(self, prompt: Any, **options: Any) -> ModelReply:
                 reply = super().complete(prompt, **options)
-                return ModelReply(reply.text, "fake", Usage(len(self.asked[-1].prompt) // 4, 9), 0.0, 0.0)
+                return ModelReply(
+                    reply.text, "fake", Usage(len(self.asked[-1].prompt) // 4, 9), 0.0, 0.0
+                )
 
         replies = [act_reply(*run_of(n)) for n in range(20)]
-        model = Counting([*replies, act_reply(*SUBMIT)], known=ModelFacts("fake", native_tools=True, context=6_000))
+        model = Counting(
+            [*replies, act_reply(*SUBMIT)],
+            known=ModelFacts("fake", native_tools=True, context=6_000),
+        )
         work(ActAgent, [], model=model, react=lambda action: "y" * 3_000)
         longest = max(len(prompt) for prompt in model.prompts())
-        assert 3_000 < longest // 4 < 4_500  # three quarters of the context, the rest is for the answer
+        assert (
+            3_000 < longest // 4 < 4_500
+        )  # three quarters of the context, the rest is for the answer
         assert "train19.py" in model.prompts()[-1]
 
     def test_the_setting_wins(self) -> None:
         replies = [act_reply(*run_of(n)) for n in range(4)]
         settings = ActSettings(context_tokens=2_400)
-        _, model = work(ActAgent, [*replies, act_reply(*SUBMIT)], settings, react=lambda action: "y" * 2_000)
+        _, model = work(
+            ActAgent, [*replies, act_reply(*SUBMIT)], settings, react=lambda action: "y" * 2_000
+        )
         assert "earlier steps are left out" in model.prompts()[-1]
 
     def test_without_any_step_it_passes_through(self, kind: tuple[type[ActAgent], Reply]) -> None:

@@ -1,4 +1,5 @@
-"""aideml as it is, in whole trials: sandbox, relay, endpoint, litellm, evaluation are real, the provider scripted."""
+"""aideml as it is, in whole trials: sandbox, relay, endpoint, litellm, evaluation are real, the
+provider scripted."""
 
 from __future__ import annotations
 
@@ -51,14 +52,25 @@ with open("submission.csv", "w", newline="") as file:
 
 
 def solution(code: str) -> str:
-    """A solution as aideml's model writes it; the code of the toy suite reads and writes in the current folder."""
-    code = code.replace('"train.csv"', '"input/train.csv"').replace('"test.csv"', '"input/test.csv"')
-    return f"I do the obvious thing.\n\n```python\n{code.replace('submission.csv', 'working/submission.csv')}```\n"
+    """A solution as aideml's model writes it; the code of the toy suite reads and writes in the
+    current folder."""
+    code = code.replace('"train.csv"', '"input/train.csv"').replace(
+        '"test.csv"', '"input/test.csv"'
+    )
+    return (
+        "I do the obvious"
+        f" thing.\n\n```python\n{code.replace('submission.csv', 'working/submission.csv')}```\n"
+    )
 
 
 def review(metric: float | None) -> Entry:
     """What the feedback model says of a solution; None: it does not work."""
-    verdict = {"is_bug": metric is None, "summary": "It ran.", "metric": metric, "lower_is_better": False}
+    verdict = {
+        "is_bug": metric is None,
+        "summary": "It ran.",
+        "metric": metric,
+        "lower_is_better": False,
+    }
     return script.call(("submit_review", verdict))
 
 
@@ -76,7 +88,9 @@ class Trials:
 
     def __init__(self, project: Path, server: ScriptedServer) -> None:
         write_toy_suite(project, tasks=SCENARIOS)
-        shutil.copytree(ROOT / "task_suites" / "mlagentbench" / REAL, project / "task_suites" / "toy" / REAL)
+        shutil.copytree(
+            ROOT / "task_suites" / "mlagentbench" / REAL, project / "task_suites" / "toy" / REAL
+        )
         self.server = server
         self.run = make_run(
             project,
@@ -137,7 +151,11 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
 def test_the_best_solution_is_submitted_not_the_last(trials: Trials) -> None:
     replies = by_model([solution(BETTER_TRAIN), solution(TRAIN)], [review(0.99), review(0.4)])
     result = trials.play("good", replies)
-    assert (result.outcome, result.score, result.ended_by) == (Outcome.SUCCESS, REFERENCE, EndedBy.RETURNED)
+    assert (result.outcome, result.score, result.ended_by) == (
+        Outcome.SUCCESS,
+        REFERENCE,
+        EndedBy.RETURNED,
+    )
     assert [step.args["role"] for step in trials.steps("good")] == ["main", "fast"] * 2
     assert "submission.csv" in trials.steps("good")[2].set  # it is there as soon as it is judged
     assert "solution 1: metric 0.99, the best: It ran." in trials.said("good")
@@ -152,7 +170,11 @@ def test_the_best_solution_is_submitted_not_the_last(trials: Trials) -> None:
 def test_out_of_budget_what_a_mended_solution_wrote_counts(trials: Trials) -> None:
     replies = by_model(["no code at all"] * 3 + [solution(TRAIN)], [review(None)])
     result = trials.play("short", replies)
-    assert (result.outcome, result.score, result.ended_by) == (Outcome.BELOW_THRESHOLD, BASELINE, EndedBy.STEPS)
+    assert (result.outcome, result.score, result.ended_by) == (
+        Outcome.BELOW_THRESHOLD,
+        BASELINE,
+        EndedBy.STEPS,
+    )
     assert "Previous (buggy) implementation" in trials.server.requests[4].prompt
 
 
@@ -176,7 +198,9 @@ def test_absent_it_is_said_how_to_install_it(tmp_path: Path) -> None:
     agent = plan_agent("aide", tmp_path)
     assert agent.requirements == ("aideml>=0.2.2",)
     assert "pip install --no-deps aideml" in agent.mend
-    assert "pip install --no-deps" in missing_for_agent(replace(agent, requirements=("aideml>=99",)), "local")
+    assert "pip install --no-deps" in missing_for_agent(
+        replace(agent, requirements=("aideml>=99",)), "local"
+    )
 
 
 def test_an_environment_of_its_own(tmp_path: Path) -> None:
@@ -190,7 +214,9 @@ def test_an_environment_of_its_own(tmp_path: Path) -> None:
     made.run(environment)
     ((argv, _, _),) = environment.programs
     assert argv[:2] == ("venv/bin/python", "aide_runner.py")
-    assert {"agent.steps=4", "exec.timeout=61", "data_dir=.", "desc_file=/home/task.md"} <= set(argv)
+    assert {"agent.steps=4", "exec.timeout=61", "data_dir=.", "desc_file=/home/task.md"} <= set(
+        argv
+    )
     assert "Make the number larger." in environment.put["task.md"].decode()
     with pytest.raises(ConfigError, match="python=no/bin/python does not exist"):
         plan_agent("aide[python=no/bin/python]", tmp_path)
@@ -198,6 +224,10 @@ def test_an_environment_of_its_own(tmp_path: Path) -> None:
 
 def test_where_it_cannot_be_imported(tmp_path: Path) -> None:
     made = make_agent(load_agent("aide", tmp_path), {"python": "python3"})
-    environment = FakeEnvironment(FakeModel(), ended=Execution(69, b"aideml cannot be imported", 25, 0.1))
-    with pytest.raises(ProgramFailed, match=r"cannot be imported; mend: .*pip install --no-deps aideml"):
+    environment = FakeEnvironment(
+        FakeModel(), ended=Execution(69, b"aideml cannot be imported", 25, 0.1)
+    )
+    with pytest.raises(
+        ProgramFailed, match=r"cannot be imported; mend: .*pip install --no-deps aideml"
+    ):
         made.run(environment)

@@ -18,10 +18,14 @@ SUBMIT = autogpt_reply("Final Answer", {"final_answer": "done"})
 
 
 def run_of(number: int) -> str:
-    return autogpt_reply("Execute Script", {"script_name": f"train{number}.py"}, thought=f"thought number {number}")
+    return autogpt_reply(
+        "Execute Script", {"script_name": f"train{number}.py"}, thought=f"thought number {number}"
+    )
 
 
-def work(replies: list[Any], settings: AutogptSettings | None = None, **more: Any) -> tuple[FakeEnvironment, FakeModel]:
+def work(
+    replies: list[Any], settings: AutogptSettings | None = None, **more: Any
+) -> tuple[FakeEnvironment, FakeModel]:
     model = more.pop("model", None) or FakeModel(replies)
     env = FakeEnvironment(model, **more)
     AutogptAgent(settings).run(env)
@@ -41,7 +45,13 @@ def test_the_prompt_holds_goals_task_commands_and_form() -> None:
     _, model = work([SUBMIT])
     system = model.asked[0].messages[0]
     assert system.role == "system"
-    for part in ("1. Solve the task", "4. Give the Final Answer", "It costs $5.", "- Write File: does", '"criticism"'):
+    for part in (
+        "1. Solve the task",
+        "4. Give the Final Answer",
+        "It costs $5.",
+        "- Write File: does",
+        '"criticism"',
+    ):
         assert part in system.content
     assert "- Reflection:" not in system.content
 
@@ -51,7 +61,9 @@ def test_goals_can_be_given() -> None:
     assert "1. Be quick\n2. Be right\n\n" in model.prompts()[0]
 
 
-@pytest.mark.parametrize("name", ["execute_script", "Execute_Script", "EXECUTE SCRIPT", "`Execute Script`"])
+@pytest.mark.parametrize(
+    "name", ["execute_script", "Execute_Script", "EXECUTE SCRIPT", "`Execute Script`"]
+)
 def test_names_of_commands_may_be_written_in_other_ways(name: str) -> None:
     env, _ = work([autogpt_reply(name, {"script_name": "a.py"}), SUBMIT])
     assert env.executed[0] == Action("Execute Script", {"script_name": "a.py"})
@@ -94,13 +106,27 @@ class TestMemory:
     def test_shows_the_last_steps_and_an_account_of_the_others(self) -> None:
         def fast(prompt: str) -> str:
             return (
-                f"account of {prompt.count('thought number')} and {'earlier' if 'account of' in prompt else 'nothing'}"
+                f"account of {prompt.count('thought number')} and"
+                f" {'earlier' if 'account of' in prompt else 'nothing'}"
             )
 
         model = FakeModel([*(run_of(n) for n in range(1, 5)), SUBMIT], fast=fast)
-        work([], AutogptSettings(shown_steps=2), model=model, react=lambda a: f"output of {a.args['script_name']}")
+        work(
+            [],
+            AutogptSettings(shown_steps=2),
+            model=model,
+            react=lambda a: f"output of {a.args['script_name']}",
+        )
         last = model.asked[-1]
-        assert [m.role for m in last.messages] == ["system", "user", "assistant", "user", "assistant", "user", "user"]
+        assert [m.role for m in last.messages] == [
+            "system",
+            "user",
+            "assistant",
+            "user",
+            "assistant",
+            "user",
+            "user",
+        ]
         assert last.messages[1].content.endswith("account of 1 and earlier")
         assert json.loads(last.messages[2].content)["thoughts"]["text"] == "thought number 3"
         assert last.messages[3].content == "Command Execute Script gave:\noutput of train3.py"
@@ -109,12 +135,22 @@ class TestMemory:
 
     def test_a_fast_model_that_says_nothing_wipes_nothing_out(self) -> None:
         model = FakeModel([run_of(1), run_of(2), SUBMIT], fast=lambda prompt: "")
-        work([], AutogptSettings(shown_steps=0), model=model, react=lambda a: f"output of {a.args['script_name']}")
+        work(
+            [],
+            AutogptSettings(shown_steps=0),
+            model=model,
+            react=lambda a: f"output of {a.args['script_name']}",
+        )
         assert "output of train1.py" in model.prompts()[-1]
         assert "output of train2.py" in model.prompts()[-1]
 
     def test_a_prompt_that_does_not_fit_gives_up_its_oldest_steps(self) -> None:
-        replies = [*(run_of(n) for n in range(1, 5)), ContextWindowError("too long"), run_of(5), SUBMIT]
+        replies = [
+            *(run_of(n) for n in range(1, 5)),
+            ContextWindowError("too long"),
+            run_of(5),
+            SUBMIT,
+        ]
         _, model = work(replies, react=lambda action: "y" * 3_000)
         main = model.prompts()
         assert len(main[5]) <= 0.8 * len(main[4])
@@ -128,8 +164,12 @@ class TestMemory:
 
     def test_the_setting_bounds_the_prompt(self) -> None:
         settings = AutogptSettings(context_tokens=4_000, shown_steps=50)
-        _, model = work([*(run_of(n) for n in range(9)), SUBMIT], settings, react=lambda action: "y" * 1_500)
-        assert max(map(len, model.prompts())) <= 9_000  # three characters a token, a quarter kept for the answer
+        _, model = work(
+            [*(run_of(n) for n in range(9)), SUBMIT], settings, react=lambda action: "y" * 1_500
+        )
+        assert (
+            max(map(len, model.prompts())) <= 9_000
+        )  # three characters a token, a quarter kept for the answer
 
 
 def test_a_provider_that_is_down_passes_through() -> None:

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.agentfiles.loader import digest_now, load_agent, plan_agent, plan_agents, shown_files
+from pytest_mlab.agentfiles.loader import (
+    digest_now,
+    load_agent,
+    plan_agent,
+    plan_agents,
+    shown_files,
+)
 from pytest_mlab.agentfiles.settings import make_agent
 from pytest_mlab.core.agent_api import Agent
 from pytest_mlab.core.plan import PlannedAgent
@@ -85,9 +91,15 @@ def test_words_that_name_files_of_the_project_are_shown(root: Path) -> None:
         return dict(shown_files(made(plan_agent(ref, root), root), root))
 
     assert shown("command:./solve.sh {prompt}") == {"./solve.sh": root / "solve.sh"}
-    assert shown("command:sh solve.sh lib ./lib") == {"solve.sh": root / "solve.sh", "./lib": root / "lib"}
+    assert shown("command:sh solve.sh lib ./lib") == {
+        "solve.sh": root / "solve.sh",
+        "./lib": root / "lib",
+    }
     assert shown("command:python -c pass") == {}
-    assert shown("command[command=sh solve.sh,files=lib]") == {"solve.sh": root / "solve.sh", "lib": root / "lib"}
+    assert shown("command[command=sh solve.sh,files=lib]") == {
+        "solve.sh": root / "solve.sh",
+        "lib": root / "lib",
+    }
 
 
 def test_files_that_are_wrong(root: Path) -> None:
@@ -117,10 +129,18 @@ def test_the_digest_covers_the_files_and_the_line(root: Path) -> None:
 
 
 def test_names(root: Path) -> None:
-    refs = ["command:./solve.sh", "command:/usr/bin/env x", "command:claude -p", "command:claude --other [1]"]
+    refs = [
+        "command:./solve.sh",
+        "command:/usr/bin/env x",
+        "command:claude -p",
+        "command:claude --other [1]",
+    ]
     first, second, third, fourth = plan_agents(refs, root)
     assert (first.name, second.name) == ("command-solve", "command-env")
-    assert (third.name, fourth.name) == (f"command-claude-{third.digest[:4]}", f"command-claude-{fourth.digest[:4]}")
+    assert (third.name, fourth.name) == (
+        f"command-claude-{third.digest[:4]}",
+        f"command-claude-{fourth.digest[:4]}",
+    )
     assert fourth.settings == {"command": "claude --other [1]"}
     assert (first.needs_model, first.model_optional) == (True, True)
 

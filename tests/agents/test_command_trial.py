@@ -1,4 +1,5 @@
-"""Whole trials of programs: sandbox, relay, endpoint, litellm and evaluation are real, the provider is scripted."""
+"""Whole trials of programs: sandbox, relay, endpoint, litellm and evaluation are real, the provider
+is scripted."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def ask(text, model="anything"):
 """The beginning of every program here: a client that asks once and never again."""
 
 PROGRAMS = {
-    "solve.sh": """
+    "solve.sh": (
+        """
 print("task:", sys.argv[1])
 print(dict(os.environ))
 plan = ask("What is the plan?")
@@ -46,32 +48,41 @@ open("plan.txt", "w").write(plan)
 better = ask("What is the script?", "claude-haiku-4")
 open("train.py", "w").write(better)
 subprocess.run([sys.executable, "train.py"], check=True)
-""",
-    "greedy.py": """
+"""
+    ),
+    "greedy.py": (
+        """
 while not (said := ask("more")).startswith("403"): pass
 open("refused.txt", "w").write(said + ask("and now?"))
 time.sleep(600)
-""",
-    "late.py": """
+"""
+    ),
+    "late.py": (
+        """
 while not ask("more").startswith("403"): pass
 subprocess.run([sys.executable, "train.py"], check=True)
-""",
+"""
+    ),
     "locked.py": "ask('hello'); time.sleep(600)",
     "broken.py": "print('a line'); print(); ask('hello'); sys.exit('nothing works')",
     "stumbling.py": "subprocess.run([sys.executable, 'train.py']); ask('hello'); sys.exit(3)",
-    "parallel.py": """
+    "parallel.py": (
+        """
 import threading
 said = []
 threads = [threading.Thread(target=lambda: said.append(ask("at once"))) for _ in range(6)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(sorted(one[:3] for one in said))
-""",
-    "careless.py": """
+"""
+    ),
+    "careless.py": (
+        """
 print(ask("much"))
 print(ask("wrong"))
 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-""",
+"""
+    ),
 }
 QUICK = "command[command=python greedy.py,patience=0.2]"
 AGENTS = (
@@ -97,7 +108,12 @@ class Trials:
             (project / name).chmod(0o755)
         self.server = server
         self.run = make_run(
-            project, AGENTS, model=MODEL, budget=Budget(3, 120.0), sandbox=sandbox, fast_model="gpt-4o-mini"
+            project,
+            AGENTS,
+            model=MODEL,
+            budget=Budget(3, 120.0),
+            sandbox=sandbox,
+            fast_model="gpt-4o-mini",
         )
         self.runner = TrialRunner(self.run.path)
 
@@ -135,7 +151,11 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
         patch.setenv("OPENAI_BASE_URL", server.base_url)
         patch.setenv("MLAB_MODEL_ATTEMPTS", "2")
         patch.setenv("MLAB_MODEL_WAIT", "0.01")
-        found = Trials(tmp_path_factory.mktemp("project"), server, "bubblewrap" if shutil.which("bwrap") else "local")
+        found = Trials(
+            tmp_path_factory.mktemp("project"),
+            server,
+            "bubblewrap" if shutil.which("bwrap") else "local",
+        )
         with found.runner:
             yield found
 
@@ -144,20 +164,28 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
 def solved(trials: Trials) -> Solved:
     """The trial of the program that solves the task."""
     result = trials.play(0, ["first think, then write", BETTER_TRAIN])
-    return Solved(result, trials.server.usage, [request.model for request in trials.server.requests])
+    return Solved(
+        result, trials.server.usage, [request.model for request in trials.server.requests]
+    )
 
 
 def test_names(trials: Trials) -> None:
     names = [trial.agent for trial in trials.run.plan.trials]
     assert names[0] == "command-solve"
     assert names[1] == QUICK
-    assert names[2:4] == ["command-python-" + agent.digest[:4] for agent in trials.run.plan.agents[2:4]]
+    assert names[2:4] == [
+        "command-python-" + agent.digest[:4] for agent in trials.run.plan.agents[2:4]
+    ]
     assert names[6] == "command-no-such-program"
 
 
 def test_a_program_is_metered_and_scored(solved: Solved) -> None:
     result = solved.result
-    assert (result.outcome, result.score, result.ended_by) == (Outcome.SUCCESS, REFERENCE, EndedBy.RETURNED)
+    assert (result.outcome, result.score, result.ended_by) == (
+        Outcome.SUCCESS,
+        REFERENCE,
+        EndedBy.RETURNED,
+    )
     assert (result.ledger.steps, result.ledger.model_calls) == (2, 2)
     assert result.ledger.usage == solved.counted
     assert (result.ledger.cost > 0, result.ledger.unpriced_calls) == (True, 0)
@@ -187,7 +215,11 @@ def test_its_calls_are_steps_with_snapshots(trials: Trials) -> None:
 @pytest.mark.usefixtures("solved")
 def test_its_output_is_kept_and_shown(trials: Trials) -> None:
     (ended,) = (event for event in trials.events(0) if isinstance(event, ProgramEnded))
-    assert (ended.exit_status, ended.output_file, ended.argv[1][-3:]) == (0, "outputs/program-01.txt", "...")
+    assert (ended.exit_status, ended.output_file, ended.argv[1][-3:]) == (
+        0,
+        "outputs/program-01.txt",
+        "...",
+    )
     folder = trials.run.trial(trials.trial(0)).path
     whole = (folder / ended.output_file).read_text()
     assert "task: `train.csv` holds the columns" in whole
@@ -208,7 +240,11 @@ def test_no_key_is_seen_or_kept(trials: Trials) -> None:
 
 def test_out_of_budget_it_is_refused_and_ended(trials: Trials) -> None:
     result = trials.play(1, lambda request: "go on")
-    assert (result.outcome, result.ended_by, result.ledger.steps) == (Outcome.NO_SUBMISSION, EndedBy.STEPS, 3)
+    assert (result.outcome, result.ended_by, result.ledger.steps) == (
+        Outcome.NO_SUBMISSION,
+        EndedBy.STEPS,
+        3,
+    )
     assert len(trials.server.requests) == 3
     (ended,) = (event for event in trials.events(1) if isinstance(event, ProgramEnded))
     assert (ended.exit_status, ended.killed_for) == (None, "cancelled")
@@ -218,7 +254,11 @@ def test_out_of_budget_it_is_refused_and_ended(trials: Trials) -> None:
 
 def test_out_of_budget_it_may_bring_its_work_to_an_end(trials: Trials) -> None:
     result = trials.play(2, lambda request: "go on")
-    assert (result.outcome, result.score, result.ended_by) == (Outcome.BELOW_THRESHOLD, BASELINE, EndedBy.STEPS)
+    assert (result.outcome, result.score, result.ended_by) == (
+        Outcome.BELOW_THRESHOLD,
+        BASELINE,
+        EndedBy.STEPS,
+    )
 
 
 def test_a_program_that_fails_without_a_submission(trials: Trials) -> None:
@@ -229,12 +269,20 @@ def test_a_program_that_fails_without_a_submission(trials: Trials) -> None:
 
 def test_a_program_that_fails_with_a_submission_is_scored(trials: Trials) -> None:
     result = trials.play(4, ["hello"])
-    assert (result.outcome, result.score, result.ended_by) == (Outcome.BELOW_THRESHOLD, BASELINE, EndedBy.ERROR)
+    assert (result.outcome, result.score, result.ended_by) == (
+        Outcome.BELOW_THRESHOLD,
+        BASELINE,
+        EndedBy.ERROR,
+    )
 
 
 def test_requests_that_the_provider_refuses_are_the_programs_own(trials: Trials) -> None:
     result = trials.play(5, [script.context_length(), script.bad_request()])
-    assert (result.outcome, result.ended_by, result.ledger.steps) == (Outcome.NO_SUBMISSION, EndedBy.RETURNED, 2)
+    assert (result.outcome, result.ended_by, result.ledger.steps) == (
+        Outcome.NO_SUBMISSION,
+        EndedBy.RETURNED,
+        2,
+    )
     (ended,) = (event for event in trials.events(5) if isinstance(event, ProgramEnded))
     first, second = ended.output.splitlines()
     assert first.startswith('400 {"error": {"message": "prompt is too long: gpt-4-turbo')
@@ -251,7 +299,11 @@ def test_a_program_that_is_not_there(trials: Trials) -> None:
 
 def test_calls_at_once_are_steps_one_by_one(trials: Trials) -> None:
     result = trials.play(7, lambda request: "yes")
-    assert (result.ended_by, result.ledger.steps, len(trials.server.requests)) == (EndedBy.STEPS, 3, 3)
+    assert (result.ended_by, result.ledger.steps, len(trials.server.requests)) == (
+        EndedBy.STEPS,
+        3,
+        3,
+    )
     (ended,) = (event for event in trials.events(7) if isinstance(event, ProgramEnded))
     assert ended.output.strip() == str(["403"] * 3 + ["yes"] * 3)
 
@@ -269,7 +321,9 @@ def test_a_refused_key_ends_it_at_once(trials: Trials) -> None:
 # --- alone -----------------------------------------------------------------------------------------------------
 
 
-def test_a_call_under_way_ends_with_the_trials_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_under_way_ends_with_the_trials_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_toy_suite(tmp_path)
     (tmp_path / "ask.py").write_text(ASK + "ask('hello')")
     with ScriptedServer([script.hang()]) as server:
@@ -291,7 +345,13 @@ def test_in_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with docker_image() as image, ScriptedServer(["first think", BETTER_TRAIN]) as server:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        run = make_run(tmp_path, ["command:./solve.sh {prompt}"], model=MODEL, sandbox="docker", docker_image=image)
+        run = make_run(
+            tmp_path,
+            ["command:./solve.sh {prompt}"],
+            model=MODEL,
+            sandbox="docker",
+            docker_image=image,
+        )
         (trial,) = run.plan.trials
         with TrialRunner(run.path) as runner:
             result = runner.run(trial)

@@ -31,7 +31,12 @@ def test_the_example_is_short() -> None:
     ids=["defaults", "tries=1"],
 )
 def test_the_example_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replies: list[str], args: list[str], steps: int, outcome: Outcome
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    replies: list[str],
+    args: list[str],
+    steps: int,
+    outcome: Outcome,
 ) -> None:
     write_toy_suite(tmp_path)
     (tmp_path / "greedy.py").write_text(EXAMPLE, encoding="utf-8")
@@ -49,4 +54,6 @@ def test_the_example_works(
 def test_the_table_names_every_agent_and_whether_it_calls_a_model() -> None:
     rows = dict(re.findall(r"(?m)^\| `([\w-]+)` \| (yes|no) \|", PAGE))
     root = Path("/nowhere")
-    assert rows == {name: "yes" if load_agent(name, root).needs_model else "no" for name in builtin_agents()}
+    assert rows == {
+        name: "yes" if load_agent(name, root).needs_model else "no" for name in builtin_agents()
+    }

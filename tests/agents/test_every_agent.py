@@ -1,8 +1,9 @@
-"""Every built-in agent in whole trials against the scripted server: fork server, sandbox, trace, evaluation.
+"""Every built-in agent in whole trials against the scripted server: fork server, sandbox, trace,
+evaluation.
 
-What holds for one holds for all: a well-formed trace, a budget held exactly, tokens as the server counted them, no key
-in any file; and faults of the provider end a trial as what they are. To add an agent, add a case to scripts.py.
-"""
+What holds for one holds for all: a well-formed trace, a budget held exactly, tokens as the server
+counted them, no key in any file; and faults of the provider end a trial as what they are. To add an
+agent, add a case to scripts.py."""
 
 from __future__ import annotations
 
@@ -15,7 +16,14 @@ import pytest
 from pytest_mlab.agentfiles.loader import builtin_agents
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
-from pytest_mlab.store.events import AgentEnded, Event, ModelCall, StepDone, TrialFinished, TrialStarted
+from pytest_mlab.store.events import (
+    AgentEnded,
+    Event,
+    ModelCall,
+    StepDone,
+    TrialFinished,
+    TrialStarted,
+)
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.trial.runner import TrialRunner
 from tests.agents.scripts import CASES, EDIT, ELSEWHERE, FAST, LIST, MAIN, RUN, SUBMIT, Case
@@ -39,7 +47,9 @@ class Arena:
 
     def __init__(self, root: Path, server: ScriptedServer) -> None:
         write_toy_suite(root, tasks=SCENARIOS)
-        shutil.copytree(ROOT / "task_suites" / "mlagentbench" / REAL, root / "task_suites" / "toy" / REAL)
+        shutil.copytree(
+            ROOT / "task_suites" / "mlagentbench" / REAL, root / "task_suites" / "toy" / REAL
+        )
         present = [case for case in CASES if not case.missing]
         run = make_run(
             root,
@@ -65,7 +75,11 @@ class Arena:
         played.check_trace()
         assert result.ledger.usage == self.server.usage
         assert result.ledger.steps <= STEPS
-        assert [file for file in self.root.rglob("*") if file.is_file() and KEY.encode() in file.read_bytes()] == []
+        assert [
+            file
+            for file in self.root.rglob("*")
+            if file.is_file() and KEY.encode() in file.read_bytes()
+        ] == []
         return played
 
 
@@ -92,7 +106,11 @@ class Played:
         assert isinstance(self.events[0], TrialStarted)
         assert isinstance(self.events[-1], TrialFinished)
         kinds = [type(event) for event in self.events]
-        assert [kinds.count(kind) for kind in (TrialStarted, AgentEnded, TrialFinished)] == [1, 1, 1]
+        assert [kinds.count(kind) for kind in (TrialStarted, AgentEnded, TrialFinished)] == [
+            1,
+            1,
+            1,
+        ]
         assert [step.index for step in self.steps] == list(range(1, self.result.ledger.steps + 1))
         assert len(self.calls) == self.result.ledger.model_calls
         assert self.events[-1].outcome is self.result.outcome
@@ -114,7 +132,9 @@ def cases(*, model: bool = False) -> list[object]:
     """All cases as parameters, or those that call a model."""
     return [
         pytest.param(
-            case, id=case.name, marks=pytest.mark.skipif(case.missing, reason=f"needs the extra with {case.needs}")
+            case,
+            id=case.name,
+            marks=pytest.mark.skipif(case.missing, reason=f"needs the extra with {case.needs}"),
         )
         for case in CASES
         if case.calls_model or not model
@@ -135,20 +155,26 @@ def test_works_and_submits(arena: Arena, case: Case, task: str) -> None:
     assert names[-1] == SUBMIT[0]
     assert RUN[0] in names
     if task == "good":
-        assert played.result.outcome is (Outcome.SUCCESS if case.name == "reference" else Outcome.BELOW_THRESHOLD)
+        assert played.result.outcome is (
+            Outcome.SUCCESS if case.name == "reference" else Outcome.BELOW_THRESHOLD
+        )
     assert played.result.outcome.is_agents, played.result.reason
 
 
 @pytest.mark.parametrize("case", cases(model=True))
 def test_the_budget_is_held_to_the_step_and_the_workspace_scored(arena: Arena, case: Case) -> None:
     played = arena.play(case, "long", case.doing(RUN, LIST))
-    assert played.result.ended_by is (EndedBy.SUBMITTED if case.submits else EndedBy.STEPS), played.result.reason
+    assert played.result.ended_by is (EndedBy.SUBMITTED if case.submits else EndedBy.STEPS), (
+        played.result.reason
+    )
     assert len(played.steps) == STEPS
     assert (played.result.outcome, played.result.score) == (Outcome.BELOW_THRESHOLD, 0.4)
 
 
 @pytest.mark.parametrize("case", cases(model=True))
-def test_replies_that_are_of_no_use_end_the_trial_and_are_paid_for(arena: Arena, case: Case) -> None:
+def test_replies_that_are_of_no_use_end_the_trial_and_are_paid_for(
+    arena: Arena, case: Case
+) -> None:
     played = arena.play(case, "garbage", lambda _: case.garbage)
     assert played.result.outcome in (Outcome.NO_SUBMISSION, Outcome.AGENT_ERROR)
     assert played.result.reason
@@ -170,7 +196,9 @@ def test_a_prompt_that_does_not_fit_once_is_survived(arena: Arena, case: Case) -
 
     played = arena.play(case, "overflow", answer)
     assert played.result.ended_by is EndedBy.SUBMITTED, played.result.reason
-    assert [call.error.partition(":")[0] for call in played.calls if call.error] == ["ContextWindowError"]
+    assert [call.error.partition(":")[0] for call in played.calls if call.error] == [
+        "ContextWindowError"
+    ]
 
 
 @pytest.mark.parametrize("case", cases(model=True))
@@ -198,7 +226,9 @@ def test_a_connection_cut_in_the_middle_is_survived(arena: Arena, case: Case) ->
 
 @pytest.mark.parametrize("case", cases(model=True))
 def test_a_refused_key_is_a_failure_of_the_provider(arena: Arena, case: Case) -> None:
-    own = f"openai/locked-for-{case.name}"  # a refused key counts for all trials of the run that ask the same model
+    own = (  # a refused key counts for all trials of the run that ask the same model
+        f"openai/locked-for-{case.name}"
+    )
     played = arena.play(case, "unauthorized", lambda _: script.unauthorized(echo=KEY), own)
     assert played.result.outcome is Outcome.PROVIDER_ERROR
     assert "refused the key" in played.result.reason

@@ -1,7 +1,8 @@
-"""Every built-in agent that calls a model, recorded against the scripted server and replayed without it.
+"""Every built-in agent that calls a model, recorded against the scripted server and replayed
+without it.
 
-The task's script prints what differs from run to run: its folder, times, addresses, process ids, temporary files.
-"""
+The task's script prints what differs from run to run: its folder, times, addresses, process ids,
+temporary files."""
 
 from __future__ import annotations
 
@@ -94,22 +95,29 @@ def runner(stage: Stage, results: dict[str, TrialResult]) -> Iterator[TrialRunne
 def params() -> list[object]:
     return [
         pytest.param(
-            case, id=case.name, marks=pytest.mark.skipif(case.missing, reason=f"needs the extra with {case.needs}")
+            case,
+            id=case.name,
+            marks=pytest.mark.skipif(case.missing, reason=f"needs the extra with {case.needs}"),
         )
         for case in MODELS
     ]
 
 
 @pytest.mark.parametrize("case", params())
-def test_is_replayed(stage: Stage, results: dict[str, TrialResult], runner: TrialRunner, case: Case) -> None:
+def test_is_replayed(
+    stage: Stage, results: dict[str, TrialResult], runner: TrialRunner, case: Case
+) -> None:
     trial = TrialId("guess", case.name, MAIN, 1)
     was, found = results[case.name], runner.run(trial)
     assert (found.outcome, found.reason, found.score) == (was.outcome, was.reason, was.score)
     assert (found.ended_by, found.notes) == (was.ended_by, ())
-    assert replace(found.ledger, seconds=0.0, waited=0.0) == replace(was.ledger, seconds=0.0, waited=0.0)
+    assert replace(found.ledger, seconds=0.0, waited=0.0) == replace(
+        was.ledger, seconds=0.0, waited=0.0
+    )
     for kind in (ModelCall, StepDone):
         before, now = (
-            [e for e in run.trial(trial).events() if isinstance(e, kind)] for run in (stage.recorded, stage.replayed)
+            [e for e in run.trial(trial).events() if isinstance(e, kind)]
+            for run in (stage.recorded, stage.replayed)
         )
         assert len(now) == len(before)
     calls = read_recording(file_of(stage.recordings, trial))
@@ -117,7 +125,9 @@ def test_is_replayed(stage: Stage, results: dict[str, TrialResult], runner: Tria
     assert len(calls.calls) == was.ledger.model_calls
 
 
-def test_nothing_of_this_machine_is_in_a_recording(stage: Stage, results: dict[str, TrialResult]) -> None:
+def test_nothing_of_this_machine_is_in_a_recording(
+    stage: Stage, results: dict[str, TrialResult]
+) -> None:
     files = list(stage.recordings.rglob("*.jsonl"))
     assert len(files) == len(results)
     for file in files:

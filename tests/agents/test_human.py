@@ -1,4 +1,5 @@
-"""The dialogue of the human agent, with a person whose entries are scripted; the terminal itself is in another test."""
+"""The dialogue of the human agent, with a person whose entries are scripted; the terminal itself is
+in another test."""
 
 from __future__ import annotations
 
@@ -76,7 +77,9 @@ class World(FakeEnvironment):
         return Observation(answer) if isinstance(answer, str) else answer
 
 
-def played(*entries: Any, react: Any = lambda action: f"did {action.name}", steps: int = 9, **person: Any) -> World:
+def played(
+    *entries: Any, react: Any = lambda action: f"did {action.name}", steps: int = 9, **person: Any
+) -> World:
     found = World(FakeModel(), react, budget=Budget(max_steps=steps))
     found.somebody = ScriptedPerson([*entries], **person)
     HumanAgent(HumanSettings(shown_lines=6)).run(found)
@@ -97,7 +100,14 @@ END = ("Final Answer", {"final_answer": "done"})
 
 
 @pytest.mark.parametrize(
-    "entered", ["r train.py", "7 train.py", "Execute Script train.py", "execute script  train.py", 'r "train.py"']
+    "entered",
+    [
+        "r train.py",
+        "7 train.py",
+        "Execute Script train.py",
+        "execute script  train.py",
+        'r "train.py"',
+    ],
 )
 def test_an_action_by_short_form_number_or_name(entered: str) -> None:
     assert did(played(entered, "submit done")) == [RUN, END]
@@ -133,7 +143,10 @@ def test_what_is_missing_is_asked_for() -> None:
 @pytest.mark.parametrize("end", [".", EOF_], ids=["dot", "ctrl-D"])
 def test_content_comes_line_by_line(end: Any) -> None:
     env = played("w train.py", "import os", "", "print(1)", end, "submit done")
-    assert did(env)[0] == ("Write File", {"file_name": "train.py", "content": "import os\n\nprint(1)\n"})
+    assert did(env)[0] == (
+        "Write File",
+        {"file_name": "train.py", "content": "import os\n\nprint(1)\n"},
+    )
 
 
 def test_content_from_the_editor() -> None:
@@ -142,7 +155,12 @@ def test_content_from_the_editor() -> None:
 
 
 def test_a_file_is_changed_in_the_editor() -> None:
-    env = played("e train.py", "submit done", react=lambda action: "old\n", editor=lambda text: text + "new\n")
+    env = played(
+        "e train.py",
+        "submit done",
+        react=lambda action: "old\n",
+        editor=lambda text: text + "new\n",
+    )
     assert did(env)[:2] == [
         ("Read File", {"file_name": "train.py"}),
         ("Write File", {"file_name": "train.py", "content": "old\nnew\n"}),
@@ -231,7 +249,9 @@ def test_long_observations_are_cut_and_shown_whole_on_demand() -> None:
 
 
 def test_errors_and_exit_statuses_are_told() -> None:
-    env = played("r train.py", "submit done", react=lambda action: Observation("no", ok=False, exit_status=3))
+    env = played(
+        "r train.py", "submit done", react=lambda action: Observation("no", ok=False, exit_status=3)
+    )
     assert "--- step 1: Execute Script, exit status 3, error\nno" in person(env).shown
 
 
@@ -244,10 +264,16 @@ def test_the_end_of_the_budget_is_told_and_passes() -> None:
 
 
 def test_everything_fits_80_columns() -> None:
-    env = World(FakeModel(), task_description="- " + "a long point of a list " * 9, budget=Budget(max_steps=9))
+    env = World(
+        FakeModel(),
+        task_description="- " + "a long point of a list " * 9,
+        budget=Budget(max_steps=9),
+    )
     env.somebody = ScriptedPerson(["r train.py", EOF_, "e"])
     HumanAgent().run(env)
-    shown = [line for text in [*person(env).shown, *person(env).prompts] for line in text.split("\n")]
+    shown = [
+        line for text in [*person(env).shown, *person(env).prompts] for line in text.split("\n")
+    ]
     assert max(map(len, shown)) <= WIDTH
     assert "\n  a list a long point" in person(env).said, "continued under its text"
 
@@ -258,7 +284,10 @@ def test_the_task_s_paragraphs_are_filled_anew() -> None:
     env = World(FakeModel(), task_description=text)
     env.somebody = ScriptedPerson([EOF_, "e"])
     HumanAgent().run(env)
-    assert person(env).shown[1] == f"# Title\n\nOne line that is broken.\n- a point of a list\n- another{kept}"
+    assert (
+        person(env).shown[1]
+        == f"# Title\n\nOne line that is broken.\n- a point of a list\n- another{kept}"
+    )
 
 
 def test_the_help_names_every_action_and_each_number_works() -> None:

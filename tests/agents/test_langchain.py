@@ -56,7 +56,11 @@ def test_calls_of_a_reply_are_done_in_order_and_each_is_answered() -> None:
     system, task, reply, *answers = asked(env)[1]
     assert (system.role, task.role, reply.role) == ("system", "user", "assistant")
     assert "Make the number larger. It costs $5." in task.content
-    assert [call.name for call in reply.tool_calls] == ["List Files", "Execute Script", "List Files"]
+    assert [call.name for call in reply.tool_calls] == [
+        "List Files",
+        "Execute Script",
+        "List Files",
+    ]
     assert [(m.role, m.content, m.tool_call_id) for m in answers] == [
         ("tool", "did List Files", "call0"),
         ("tool", "did Execute Script", "call1"),
@@ -97,11 +101,17 @@ def test_actions_can_be_chosen() -> None:
         ("Execute Script", "{broken", {"unparsed": "{broken"}),
         ("Execute Script", "[1]", {"unparsed": "[1]"}),
         ("Execute Script", "", {}),
-        ("Execute Script", '{"self": 1, "config": 2, "run_manager": 3}', {"self": 1, "config": 2, "run_manager": 3}),
+        (
+            "Execute Script",
+            '{"self": 1, "config": 2, "run_manager": 3}',
+            {"self": 1, "config": 2, "run_manager": 3},
+        ),
     ],
     ids=["no action", "no JSON", "no object", "nothing", "names that Python uses"],
 )
-def test_what_cannot_be_done_is_a_step_and_an_answer(name: str, text: str, given: dict[str, Any]) -> None:
+def test_what_cannot_be_done_is_a_step_and_an_answer(
+    name: str, text: str, given: dict[str, Any]
+) -> None:
     env = played(calls((name, text)), calls(SUBMIT))
     assert did(env) == [(name, given), SUBMIT]
     answer = asked(env)[1][-1]
@@ -141,7 +151,12 @@ def test_the_budget_and_no_count_of_nodes_ends_the_loop() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [ProviderDownError("down"), BudgetExhausted("no tokens left", limit="tokens"), MlabError("other")]
+    "error",
+    [
+        ProviderDownError("down"),
+        BudgetExhausted("no tokens left", limit="tokens"),
+        MlabError("other"),
+    ],
 )
 @pytest.mark.parametrize("where", ["model", "action"])
 def test_what_ends_a_trial_passes_through_the_graph(error: MlabError, where: str) -> None:
@@ -175,9 +190,9 @@ def test_long_observations_are_cut() -> None:
 
 def test_the_agent_s_file_imports_without_langchain() -> None:
     code = (
-        "import sys; sys.modules.update(dict.fromkeys(['langchain', 'langchain_core', 'langgraph']))\n"
-        "from pathlib import Path; from pytest_mlab.agentfiles.loader import plan_agent\n"
-        "print(plan_agent('langchain', Path('.')).requirements)"
+        "import sys; sys.modules.update(dict.fromkeys(['langchain', 'langchain_core',"
+        " 'langgraph']))\nfrom pathlib import Path; from pytest_mlab.agentfiles.loader import"
+        " plan_agent\nprint(plan_agent('langchain', Path('.')).requirements)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "('langchain>=1.0,<2', 'langgraph>=1.0,<2')", done.stderr

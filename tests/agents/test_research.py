@@ -16,7 +16,9 @@ RUN = ("Execute Script", {"script_name": "train.py"})
 
 
 def run_reply(number: int) -> str:
-    return research_reply("Execute Script", {"script_name": f"train{number}.py"}, thought=f"thought number {number}")
+    return research_reply(
+        "Execute Script", {"script_name": f"train{number}.py"}, thought=f"thought number {number}"
+    )
 
 
 def work(
@@ -42,7 +44,14 @@ class TestPrompt:
         _, model = work([submit()])
         [prompt] = model.prompts()
         assert "Make the number larger. It costs $5." in prompt
-        headings = ["Reflection:", "Research Plan and Status:", "Fact Check:", "Thought:", "Action:", "Action Input:"]
+        headings = [
+            "Reflection:",
+            "Research Plan and Status:",
+            "Fact Check:",
+            "Thought:",
+            "Action:",
+            "Action Input:",
+        ]
         places = [prompt.index(f"\n{heading}") for heading in headings]
         assert places == sorted(places)
         assert "$" not in prompt.replace("$5", "")
@@ -62,12 +71,16 @@ class TestPrompt:
         assert "- Copy File:" not in model.prompts()[0]
 
     def test_an_unknown_action_in_the_settings_is_named(self) -> None:
-        with pytest.raises(MlabError, match=r"add_actions: no action 'Raed File'; there are List Files"):
+        with pytest.raises(
+            MlabError, match=r"add_actions: no action 'Raed File'; there are List Files"
+        ):
             work([submit()], ResearchSettings(add_actions=("Raed File",)))
 
     def test_shows_the_last_three_steps_in_full(self) -> None:
         replies: list[str | Exception] = [run_reply(n) for n in range(1, 6)]
-        _, model = work([*replies, submit()], react=lambda action: f"output of {action.args['script_name']}")
+        _, model = work(
+            [*replies, submit()], react=lambda action: f"output of {action.args['script_name']}"
+        )
         prompt = model.prompts()[-1]
         for number in (3, 4, 5):
             assert f"thought number {number}" in prompt
@@ -99,7 +112,9 @@ class TestUnusableAnswers:
             ResearchAgent().run(env)
         assert len(env.executed) == 3
         assert {step.observation.ok for step in env.history} == {False}
-        assert len(model.asked) == 4 * (1 + 5)  # the fourth step is asked for, then there is no budget for it
+        assert len(model.asked) == 4 * (
+            1 + 5
+        )  # the fourth step is asked for, then there is no budget for it
 
     def test_leave_the_prompt_after_a_good_step(self) -> None:
         silent: list[str | Exception] = ["nothing useful"] * 6
@@ -120,7 +135,9 @@ class TestUnusableAnswers:
 
 class TestArguments:
     def test_are_rescued(self) -> None:
-        env, _ = work([research_reply("Execute Script", "```json\n{'script_name': 'a.py'}\n```"), submit()])
+        env, _ = work(
+            [research_reply("Execute Script", "```json\n{'script_name': 'a.py'}\n```"), submit()]
+        )
         assert env.executed[0] == Action("Execute Script", {"script_name": "a.py"})
         assert ("arguments_rescued", {"how": "sanitised"}) in env.notes
 
@@ -139,17 +156,24 @@ class TestArguments:
         assert env.executed[0].args == {"unparsed": "just run it"}
 
     def test_that_are_wrong_stay_in_the_prompt(self) -> None:
-        _, model = work([research_reply("Execute Script", {"file": "a"}), research_reply(*RUN), submit()])
+        _, model = work(
+            [research_reply("Execute Script", {"file": "a"}), research_reply(*RUN), submit()]
+        )
         assert "takes script_name" in model.prompts()[2]
 
 
 class TestLongObservations:
     def test_are_summarised_in_blocks_by_the_fast_model(self) -> None:
         output = "a" * 10_000 + "b" * 10_000 + "c" * 3
-        model = FakeModel([research_reply(*RUN), submit()], fast=lambda p: "joined" if "reports on" in p else "part")
+        model = FakeModel(
+            [research_reply(*RUN), submit()],
+            fast=lambda p: "joined" if "reports on" in p else "part",
+        )
         ResearchAgent().run(FakeEnvironment(model, react=lambda action: output))
         *blocks, combined = model.prompts("fast")
-        assert ["a" * 10_000 in blocks[0], "b" * 10_000 in blocks[1], "ccc\n" in blocks[2]] == [True] * 3
+        assert ["a" * 10_000 in blocks[0], "b" * 10_000 in blocks[1], "ccc\n" in blocks[2]] == [
+            True
+        ] * 3
         assert "Part 2 of 3" in blocks[1]
         assert combined.count("part\n") == 3
         assert {asked.temperature for asked in model.asked if asked.role == "fast"} == {0.01}
@@ -176,37 +200,56 @@ class TestFormatEntries:
     def test_can_be_left_out(self) -> None:
         settings = ResearchSettings(format_entries=("Action Input", "Thought", "Action"))
         assert settings.format_entries == ("Thought", "Action", "Action Input")
-        env, model = work([react_reply(*RUN), react_reply("Final Answer", {"final_answer": "done"})], settings)
+        env, model = work(
+            [react_reply(*RUN), react_reply("Final Answer", {"final_answer": "done"})], settings
+        )
         first, second = model.prompts()
         assert "\nThought: " in first
-        for absent in ("Reflection:", "Research Plan and Status", "Fact Check", "repeat the whole plan"):
+        for absent in (
+            "Reflection:",
+            "Research Plan and Status",
+            "Fact Check",
+            "repeat the whole plan",
+        ):
             assert absent not in first
         assert "Thought: go\nAction: Execute Script\n" in second
         assert len(env.executed) == 2
 
     @pytest.mark.parametrize("entries", [("Thought",), ("Action", "Action Input", "Musing"), ()])
     def test_must_hold_an_action_and_be_known(self, entries: tuple[str, ...]) -> None:
-        with pytest.raises(ValueError, match=r"give some of Reflection, .*, among them Action and Action Input"):
+        with pytest.raises(
+            ValueError, match=r"give some of Reflection, .*, among them Action and Action Input"
+        ):
             ResearchSettings(format_entries=entries)
 
     def test_without_a_plan_the_last_step_is_what_is_looked_up(self) -> None:
-        settings = ResearchSettings(format_entries=("Action", "Action Input"), retrieval=True, shown_steps=1)
+        settings = ResearchSettings(
+            format_entries=("Action", "Action Input"), retrieval=True, shown_steps=1
+        )
         replies: list[str | Exception] = [
             act_reply(*RUN),
             act_reply(*RUN),
             act_reply("Final Answer", {"final_answer": "x"}),
         ]
         env, _ = work(replies, settings)
-        [recall] = [action for action in env.executed if action.name == "Retrieval from Research Log"]
+        [recall] = [
+            action for action in env.executed if action.name == "Retrieval from Research Log"
+        ]
         assert recall.args["current_plan"].startswith("Action: Execute Script")
 
 
 class TestRetrieval:
     def test_logs_every_step_and_recalls_after_three(self) -> None:
         def react(action: Action) -> str | Observation:
-            return "you tried train1.py" if action.name == "Retrieval from Research Log" else f"did {action.name}"
+            return (
+                "you tried train1.py"
+                if action.name == "Retrieval from Research Log"
+                else f"did {action.name}"
+            )
 
-        model = FakeModel([*(run_reply(n) for n in range(1, 5)), submit()], fast=lambda prompt: "entry")
+        model = FakeModel(
+            [*(run_reply(n) for n in range(1, 5)), submit()], fast=lambda prompt: "entry"
+        )
         env = FakeEnvironment(model, react=react)
         ResearchRetrievalAgent().run(env)
         assert [action.name for action in env.executed] == [
@@ -217,7 +260,9 @@ class TestRetrieval:
         assert env.executed[1].args == {"content": "entry"}
         assert env.executed[8].args == {"current_plan": "1. look  2. act"}
         assert "thought number 1" in model.prompts("fast")[0]
-        assert ["you tried train1.py" in prompt for prompt in model.prompts()] == [False] * 4 + [True]
+        assert ["you tried train1.py" in prompt for prompt in model.prompts()] == [False] * 4 + [
+            True
+        ]
 
     def test_is_off_by_default(self) -> None:
         env, model = work([run_reply(1), run_reply(2), run_reply(3), run_reply(4), submit()])

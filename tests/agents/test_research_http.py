@@ -1,4 +1,5 @@
-"""The research agent through the real litellm against the scripted server: what is spent, written and survived."""
+"""The research agent through the real litellm against the scripted server: what is spent, written
+and survived."""
 
 from __future__ import annotations
 
@@ -17,11 +18,14 @@ from tests.support.scripted_server import Entry, Request
 
 RUN = research_reply("Execute Script", {"script_name": "train.py"})
 EDIT = research_reply(
-    "Edit Script (AI)", {"script_name": "train.py", "edit_instruction": "more trees", "save_name": "train.py"}
+    "Edit Script (AI)",
+    {"script_name": "train.py", "edit_instruction": "more trees", "save_name": "train.py"},
 )
 
 
-def by_model(*main: Entry, edit: Entry = "print('edited')", fast: Entry = "in short") -> script.Script:
+def by_model(
+    *main: Entry, edit: Entry = "print('edited')", fast: Entry = "in short"
+) -> script.Script:
     """Main replies one after the other, always the same ones of the other two models."""
     replies = iter(main)
 
@@ -46,7 +50,11 @@ def test_a_good_run(trial: Trial) -> None:
     trial.server.restart(by_model(EDIT, RUN, submit()), key=KEY)
     env = environment(trial)
     ResearchAgent().run(env)
-    assert [step.action.name for step in env.history] == ["Edit Script (AI)", "Execute Script", "Final Answer"]
+    assert [step.action.name for step in env.history] == [
+        "Edit Script (AI)",
+        "Execute Script",
+        "Final Answer",
+    ]
     assert env.history[0].observation.text == "print('edited')"
     assert [(call.role, call.model) for call in trial.calls] == [
         ("main", "gpt-4-turbo"),
@@ -69,7 +77,13 @@ def test_the_request_stops_before_the_observation(trial: Trial) -> None:
 
 @pytest.mark.parametrize(
     "entry",
-    ["I would try a larger model.", script.empty(), script.empty(None), script.refusal(), "{}" * 100],
+    [
+        "I would try a larger model.",
+        script.empty(),
+        script.empty(None),
+        script.refusal(),
+        "{}" * 100,
+    ],
     ids=["prose", "empty", "null", "refusal", "braces"],
 )
 def test_replies_that_never_parse_are_bounded_and_paid_for(trial: Trial, entry: Entry) -> None:
@@ -96,10 +110,16 @@ def test_arguments_that_are_no_json(trial: Trial) -> None:
 def test_a_long_observation_goes_through_the_fast_model(trial: Trial) -> None:
     trial.server.restart(by_model(RUN, submit(), fast="loss fell to 0.3"), key=KEY)
     ResearchAgent().run(environment(trial, "epoch loss " * 2_000))
-    assert [call.model for call in trial.calls] == ["gpt-4-turbo", *["gpt-4o-mini"] * 4, "gpt-4-turbo"]
-    assert {request.body["temperature"] for request in trial.server.requests if request.model == "gpt-4o-mini"} == {
-        0.01
-    }
+    assert [call.model for call in trial.calls] == [
+        "gpt-4-turbo",
+        *["gpt-4o-mini"] * 4,
+        "gpt-4-turbo",
+    ]
+    assert {
+        request.body["temperature"]
+        for request in trial.server.requests
+        if request.model == "gpt-4o-mini"
+    } == {0.01}
     assert "loss fell to 0.3" in trial.server.requests[-1].prompt
 
 
@@ -153,14 +173,18 @@ def test_lasting_faults_pass_through_as_what_they_are(
 
 
 def test_the_key_is_in_no_file_of_the_trial(trial: Trial) -> None:
-    telltale = research_reply("Execute Script", {"script_name": "train.py"}, thought=f"the key is {KEY}")
+    telltale = research_reply(
+        "Execute Script", {"script_name": "train.py"}, thought=f"the key is {KEY}"
+    )
     trial.server.restart(by_model(telltale, script.unauthorized(echo=KEY)), key=KEY)
     env = environment(trial, f"OPENAI_API_KEY={KEY}")
     with pytest.raises(AuthError) as caught:
         ResearchAgent().run(env)
     assert KEY not in str(caught.value)
     assert [request.key for request in trial.server.requests] == [KEY, KEY]
-    assert KEY in trial.server.requests[1].prompt  # the model itself wrote it: it is in the prompt, and only there
+    assert (
+        KEY in trial.server.requests[1].prompt
+    )  # the model itself wrote it: it is in the prompt, and only there
     files = trial.files()
     assert len(files) >= 4
     assert [path.name for path in files if KEY.encode() in path.read_bytes()] == []

@@ -21,7 +21,9 @@ def test_a_reply_in_form() -> None:
 
 
 def test_fields_may_have_many_lines() -> None:
-    fields, problem = parse_reply(research_reply("X", {}, plan="\n1. a\n  - Status: open\n2. b", thought="one\ntwo"))
+    fields, problem = parse_reply(
+        research_reply("X", {}, plan="\n1. a\n  - Status: open\n2. b", thought="one\ntwo")
+    )
     assert problem == ""
     assert fields["Research Plan and Status"] == "1. a\n  - Status: open\n2. b"
     assert fields["Thought"] == "one\ntwo"
@@ -37,13 +39,19 @@ def test_bold_headings_and_other_letters() -> None:
 
 
 def test_what_a_model_makes_up_after_its_answer_is_cut() -> None:
-    fields, _ = parse_reply(research_reply("X", {"a": 1}) + "Observation: it worked!\nReflection: great\n")
+    fields, _ = parse_reply(
+        research_reply("X", {"a": 1}) + "Observation: it worked!\nReflection: great\n"
+    )
     assert fields["Action Input"] == '{"a": 1}'
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_each_missing_field_is_named(field: str) -> None:
-    text = "\n".join(line for line in research_reply("X", {"a": 1}).splitlines() if not line.startswith(f"{field}:"))
+    text = "\n".join(
+        line
+        for line in research_reply("X", {"a": 1}).splitlines()
+        if not line.startswith(f"{field}:")
+    )
     fields, problem = parse_reply(text)
     assert problem == f"it lacks {field}"
     assert field not in fields
@@ -61,7 +69,14 @@ def test_any_text_parses_or_says_what_is_missing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Execute Script", " Execute Script ", "`Execute Script`", "**Execute Script**.", "[Execute Script]\nnow"]
+    "name",
+    [
+        "Execute Script",
+        " Execute Script ",
+        "`Execute Script`",
+        "**Execute Script**.",
+        "[Execute Script]\nnow",
+    ],
 )
 def test_action_names(name: str) -> None:
     assert clean_action(name) == "Execute Script"
@@ -91,7 +106,9 @@ ARGUMENTS: list[tuple[str, str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected", "how"), [a[1:] for a in ARGUMENTS], ids=[a[0] for a in ARGUMENTS])
+@pytest.mark.parametrize(
+    ("text", "expected", "how"), [a[1:] for a in ARGUMENTS], ids=[a[0] for a in ARGUMENTS]
+)
 def test_arguments_are_rescued(text: str, expected: dict[str, Any], how: str) -> None:
     assert read_arguments(text, ["file_name", "n"]) == (expected, how)
 

@@ -1,4 +1,5 @@
-"""Whole trials of the research agent: fork server, sandbox, environment, evaluation; only the provider is scripted."""
+"""Whole trials of the research agent: fork server, sandbox, environment, evaluation; only the
+provider is scripted."""
 
 from __future__ import annotations
 
@@ -32,14 +33,20 @@ SCENARIOS = ("good", "never", "dropping", "unauthorized", "down", "hanging", "ta
 
 
 class Trials:
-    """Trials of one run, one a scenario (a copy of the toy task), all by one runner: litellm is imported once."""
+    """Trials of one run, one a scenario (a copy of the toy task), all by one runner: litellm is
+    imported once."""
 
     def __init__(self, project: Path, server: ScriptedServer) -> None:
         write_toy_suite(project, tasks=SCENARIOS)
         self.project = project
         self.server = server
         self.run = make_run(
-            project, ["research"], tasks=SCENARIOS, model=MODEL, budget=Budget(4, 60.0), edit_model="gpt-4o"
+            project,
+            ["research"],
+            tasks=SCENARIOS,
+            model=MODEL,
+            budget=Budget(4, 60.0),
+            edit_model="gpt-4o",
         )
         self.runner = TrialRunner(self.run.path)
 
@@ -52,7 +59,9 @@ class Trials:
         """The model calls and the steps in its trace."""
         run = RunDir.open(self.run.path)
         events = list(run.trial(TrialId(scenario, "research", MODEL, 1)).events())
-        return [e for e in events if isinstance(e, ModelCall)], [e for e in events if isinstance(e, StepDone)]
+        return [e for e in events if isinstance(e, ModelCall)], [
+            e for e in events if isinstance(e, StepDone)
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +88,11 @@ def by_model(*main: Entry, edit: str) -> script.Script:
 
 def test_edits_executes_and_submits(trials: Trials) -> None:
     result = trials.play("good", by_model(*research_script(EDIT, RUN), submit(), edit=BETTER_TRAIN))
-    assert (result.outcome, result.score, result.reason) == (Outcome.SUCCESS, REFERENCE, result.reason)
+    assert (result.outcome, result.score, result.reason) == (
+        Outcome.SUCCESS,
+        REFERENCE,
+        result.reason,
+    )
     assert (result.ended_by, result.ledger.steps) == (EndedBy.SUBMITTED, 3)
     calls, steps = trials.events("good")
     assert [step.action for step in steps] == ["Edit Script (AI)", "Execute Script", "Final Answer"]
@@ -127,7 +140,9 @@ def test_a_dropped_connection_and_a_busy_server_are_survived(trials: Trials) -> 
 def test_a_provider_that_fails_is_no_failure_of_the_agent(
     trials: Trials, scenario: str, entry: Entry, reason: str, requests: int
 ) -> None:
-    result = trials.play(scenario, lambda _: entry, f"openai/{scenario}")  # a refused key counts for the whole run
+    result = trials.play(
+        scenario, lambda _: entry, f"openai/{scenario}"
+    )  # a refused key counts for the whole run
     assert result.outcome is Outcome.PROVIDER_ERROR, result.reason
     assert reason in result.reason
     assert len(trials.server.requests) == requests
@@ -135,7 +150,9 @@ def test_a_provider_that_fails_is_no_failure_of_the_agent(
 
 def test_the_key_is_nowhere(trials: Trials) -> None:
     telltale = research_reply(*RUN, thought=f"my key is {KEY}")
-    result = trials.play("tattling", by_model(research_reply(*EDIT), telltale, submit(), edit=SHOW_ENVIRONMENT))
+    result = trials.play(
+        "tattling", by_model(research_reply(*EDIT), telltale, submit(), edit=SHOW_ENVIRONMENT)
+    )
     assert result.ended_by is EndedBy.SUBMITTED, result.reason
     _, steps = trials.events("tattling")
     assert "PATH" in steps[1].observation

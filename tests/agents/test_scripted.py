@@ -41,7 +41,9 @@ def failing(action: Action) -> Observation:
 
 def test_the_reference_stops_at_a_failure() -> None:
     env = FakeEnvironment(FakeModel(), failing, scripts={"reference": SCRIPT})
-    with pytest.raises(MlabError, match="step 2 of the reference, Execute Script, failed: Traceback: no numpy"):
+    with pytest.raises(
+        MlabError, match="step 2 of the reference, Execute Script, failed: Traceback: no numpy"
+    ):
         agent("reference").run(env)
     assert len(env.executed) == 2
 

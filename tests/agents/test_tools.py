@@ -1,4 +1,5 @@
-"""The tools agent: calls and their answers, replies without any, and a conversation that outgrows its model."""
+"""The tools agent: calls and their answers, replies without any, and a conversation that outgrows
+its model."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def run_of(number: int) -> tuple[ToolCall, ...]:
     return calls(("Execute Script", {"script_name": f"train{number}.py"}))
 
 
-def work(replies: list[Any], settings: ToolsSettings | None = None, **more: Any) -> tuple[FakeEnvironment, FakeModel]:
+def work(
+    replies: list[Any], settings: ToolsSettings | None = None, **more: Any
+) -> tuple[FakeEnvironment, FakeModel]:
     model = more.pop("model", None) or FakeModel(replies)
     env = FakeEnvironment(model, **more)
     ToolsAgent(settings).run(env)
@@ -45,7 +48,11 @@ def test_offers_the_actions_as_tools_and_no_format() -> None:
     [asked] = model.asked
     names = {tool.name for tool in asked.tools}
     assert {"Write File", "Execute Script", "Final Answer", "Edit Script (AI)"} <= names
-    assert not names & {"Reflection", "Append Summary to Research Log", "Retrieval from Research Log"}
+    assert not names & {
+        "Reflection",
+        "Append Summary to Research Log",
+        "Retrieval from Research Log",
+    }
     assert [message.role for message in asked.messages] == ["system", "user"]
     assert "Make the number larger. It costs $5." in asked.prompt
     assert asked.temperature is None
@@ -53,7 +60,9 @@ def test_offers_the_actions_as_tools_and_no_format() -> None:
 
 
 def test_actions_can_be_added_and_removed() -> None:
-    _, model = work([SUBMIT], ToolsSettings(add_actions=("Reflection",), remove_actions=("Edit Script (AI)",)))
+    _, model = work(
+        [SUBMIT], ToolsSettings(add_actions=("Reflection",), remove_actions=("Edit Script (AI)",))
+    )
     names = {tool.name for tool in model.asked[0].tools}
     assert "Reflection" in names
     assert "Edit Script (AI)" not in names
@@ -61,10 +70,17 @@ def test_actions_can_be_added_and_removed() -> None:
 
 def test_every_call_is_answered_in_order() -> None:
     three = calls(
-        ("List Files", {"dir_path": "."}), ("Execute Script", {"script_name": "a.py"}), ("Fly", {"to": "the moon"})
+        ("List Files", {"dir_path": "."}),
+        ("Execute Script", {"script_name": "a.py"}),
+        ("Fly", {"to": "the moon"}),
     )
     env, model = work([three, SUBMIT])
-    assert [action.name for action in env.executed] == ["List Files", "Execute Script", "Fly", "Final Answer"]
+    assert [action.name for action in env.executed] == [
+        "List Files",
+        "Execute Script",
+        "Fly",
+        "Final Answer",
+    ]
     *_, said, first, second, third = model.asked[-1].messages
     assert said.tool_calls == three
     assert [(m.role, m.tool_call_id) for m in (first, second, third)] == [
@@ -83,7 +99,9 @@ def test_the_final_answer_ends_it_in_the_middle_of_a_reply() -> None:
 
 
 def test_the_end_of_the_budget_in_the_middle_of_a_reply_passes_through() -> None:
-    env = FakeEnvironment(FakeModel([(*run_of(1), *run_of(2), *run_of(3))]), budget=Budget(max_steps=2))
+    env = FakeEnvironment(
+        FakeModel([(*run_of(1), *run_of(2), *run_of(3))]), budget=Budget(max_steps=2)
+    )
     with pytest.raises(BudgetExhausted):
         ToolsAgent().run(env)
     assert len(env.executed) == 2
@@ -110,7 +128,9 @@ class TestRepliesWithoutAnAction:
 
 
 class TestArguments:
-    @pytest.mark.parametrize("text", ["{script_name: train.py}", '{"script_name": "tra', "[1]", "null", '"x"'])
+    @pytest.mark.parametrize(
+        "text", ["{script_name: train.py}", '{"script_name": "tra', "[1]", "null", '"x"']
+    )
     def test_that_are_no_object_are_an_error_and_no_step(self, text: str) -> None:
         env, model = work([calls(("Execute Script", text)), SUBMIT])
         assert [action.name for action in env.executed] == ["Final Answer"]
@@ -129,9 +149,19 @@ class TestArguments:
         class Cut(FakeModel):
             def complete(self, prompt: Any, **options: Any) -> ModelReply:
                 reply = super().complete(prompt, **options)
-                return ModelReply("", "fake", Usage(), 0.0, 0.0, finish_reason="length", tool_calls=reply.tool_calls)
+                return ModelReply(
+                    "",
+                    "fake",
+                    Usage(),
+                    0.0,
+                    0.0,
+                    finish_reason="length",
+                    tool_calls=reply.tool_calls,
+                )
 
-        _, model = work([], model=Cut([calls(("Write File", '{"file_name": "a", "content": "xx')), SUBMIT]))
+        _, model = work(
+            [], model=Cut([calls(("Write File", '{"file_name": "a", "content": "xx')), SUBMIT])
+        )
         assert "ended at its limit of tokens" in model.asked[1].messages[-1].content
 
     def test_none_at_all_are_an_empty_object(self) -> None:
@@ -149,7 +179,12 @@ class Counting(FakeModel):
     def complete(self, prompt: Any, **options: Any) -> ModelReply:
         reply = super().complete(prompt, **options)
         return ModelReply(
-            reply.text, "fake", Usage(size(self.asked[-1]) // 4, 9), 0.0, 0.0, tool_calls=reply.tool_calls
+            reply.text,
+            "fake",
+            Usage(size(self.asked[-1]) // 4, 9),
+            0.0,
+            0.0,
+            tool_calls=reply.tool_calls,
         )
 
 
@@ -159,15 +194,22 @@ def size(asked: Asked) -> int:
 
 
 def _message_size(message: Message) -> int:
-    return len(message.content) + sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
+    return len(message.content) + sum(
+        len(call.name) + len(call.arguments) for call in message.tool_calls
+    )
 
 
 class TestContext:
     def test_near_the_known_limit_the_older_part_becomes_notes(self) -> None:
         known = ModelFacts("fake", native_tools=True, context=8_000)
-        model = Counting([*(run_of(n) for n in range(20)), SUBMIT], fast=lambda prompt: "NOTES", known=known)
+        model = Counting(
+            [*(run_of(n) for n in range(20)), SUBMIT], fast=lambda prompt: "NOTES", known=known
+        )
         env, _ = work(
-            [], ToolsSettings(keep_turns=2), model=model, react=lambda action: f"{action.args} " + "y" * 3_000
+            [],
+            ToolsSettings(keep_turns=2),
+            model=model,
+            react=lambda action: f"{action.args} " + "y" * 3_000,
         )
         main = [asked for asked in model.asked if asked.role == "main"]
         assert max(size(asked) // 4 for asked in main) <= 6_000
@@ -186,25 +228,39 @@ class TestContext:
         work([], ToolsSettings(keep_turns=1), model=model, react=lambda action: "y" * 2_500)
         for asked in model.asked:
             made = [call.id for message in asked.messages for call in message.tool_calls]
-            assert made == [message.tool_call_id for message in asked.messages if message.role == "tool"]
+            assert made == [
+                message.tool_call_id for message in asked.messages if message.role == "tool"
+            ]
 
     def test_a_refused_prompt_is_shortened_and_its_size_remembered(self) -> None:
         too_long = ContextWindowError("too long")
-        replies = [*(run_of(n) for n in range(8)), too_long, *(run_of(n) for n in range(8, 12)), SUBMIT]
+        replies = [
+            *(run_of(n) for n in range(8)),
+            too_long,
+            *(run_of(n) for n in range(8, 12)),
+            SUBMIT,
+        ]
         _, model = work(replies, react=lambda action: "y" * 1_500)
         sizes = [size(asked) for asked in model.asked if asked.role == "main"]
         assert sizes[8] == max(sizes)
         assert max(sizes[9:]) <= 0.8 * sizes[8]
 
     def test_long_answers_are_cut_before_more_is_forgotten(self) -> None:
-        _, model = work([run_of(1), ContextWindowError("too long"), SUBMIT], react=lambda action: "y" * 9_000)
+        _, model = work(
+            [run_of(1), ContextWindowError("too long"), SUBMIT], react=lambda action: "y" * 9_000
+        )
         assert model.prompts("fast") == []
         assert "characters left out" in model.asked[-1].messages[-1].content
 
     def test_without_words_from_the_fast_model_an_outline_is_kept(self) -> None:
-        model = FakeModel([run_of(1), run_of(2), ContextWindowError("too long"), SUBMIT], fast=lambda prompt: "")
+        model = FakeModel(
+            [run_of(1), run_of(2), ContextWindowError("too long"), SUBMIT], fast=lambda prompt: ""
+        )
         work([], model=model)
-        assert '- Execute Script {"script_name": "train1.py"}: did Execute Script' in model.asked[-1].prompt
+        assert (
+            '- Execute Script {"script_name": "train1.py"}: did Execute Script'
+            in model.asked[-1].prompt
+        )
 
     def test_a_fast_model_that_reads_less_gets_smaller_blocks(self) -> None:
         def fast(prompt: str) -> str:
@@ -212,7 +268,9 @@ class TestContext:
                 raise ContextWindowError("too long for the fast one")
             return "NOTES"
 
-        model = FakeModel([*(run_of(n) for n in range(8)), ContextWindowError("too long"), SUBMIT], fast=fast)
+        model = FakeModel(
+            [*(run_of(n) for n in range(8)), ContextWindowError("too long"), SUBMIT], fast=fast
+        )
         env, _ = work([], model=model, react=lambda action: "y" * 8_000)
         assert env.done
         assert "NOTES" in model.asked[-1].prompt

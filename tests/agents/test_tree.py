@@ -1,4 +1,5 @@
-"""The tree agent: which solution it works on, what its model reads and writes, and what stands at the end."""
+"""The tree agent: which solution it works on, what its model reads and writes, and what stands at
+the end."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from tests.support.fake_environment import FakeEnvironment, FakeModel
 
 def node(index: int, metric: float | None = None, *, stage: Any = "draft", parent: Node | None = None,
          lower: bool = False, ok: bool = True) -> Node:  # fmt: skip
-    return Node(index, stage, parent, "", {}, "train.py", index, "", ok, metric is None, metric, lower)
+    return Node(
+        index, stage, parent, "", {}, "train.py", index, "", ok, metric is None, metric, lower
+    )
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,11 @@ def test_what_stands_when_nothing_works() -> None:
             (("net.py", "n\n"), ("a.txt", "t\n")),
             "net.py",
         ),
-        ("Plan: p\n```\nshort\n```\nor\n```python\nmuch longer\n```", (("train.py", "much longer\n"),), "train.py"),
+        (
+            "Plan: p\n```\nshort\n```\nor\n```python\nmuch longer\n```",
+            (("train.py", "much longer\n"),),
+            "train.py",
+        ),
         ("Plan: p\nRun: train.py", (), "train.py"),
         (
             "Plan: p\nFile: a.py\n```\nprint('Run: b.py')\nRun: c.py\n```",
@@ -117,14 +124,27 @@ def test_no_solution(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("metric", "read"),
-    [("0.5", 0.5), ("3", 3.0), ("null", None), ("NaN", None), ("Infinity", None), ("true", None), ('"0.5"', None)],
+    [
+        ("0.5", 0.5),
+        ("3", 3.0),
+        ("null", None),
+        ("NaN", None),
+        ("Infinity", None),
+        ("true", None),
+        ('"0.5"', None),
+    ],
 )
 def test_metrics(metric: str, read: float | None) -> None:
-    text = f'```json\n{{"is_bug": false, "summary": "s", "metric": {metric}, "lower_is_better": true}}\n```'
+    text = (
+        f'```json\n{{"is_bug": false, "summary": "s", "metric": {metric}, "lower_is_better":'
+        " true}\n```"
+    )
     assert read_review(text) == Review(False, "s", read, True)
 
 
-@pytest.mark.parametrize("text", ["", "in short", "{", '{"is_bug": "no", "lower_is_better": false}', "[1]", "{}"])
+@pytest.mark.parametrize(
+    "text", ["", "in short", "{", '{"is_bug": "no", "lower_is_better": false}', "[1]", "{}"]
+)
 def test_no_review(text: str) -> None:
     assert read_review(text) is None
 
@@ -154,7 +174,11 @@ def world(*replies: Any, steps: int = 9) -> FakeEnvironment:
     def review(prompt: str) -> str:
         value = prompt.rpartition("score ")[2].split()[0].strip("`")
         good = value.replace(".", "").isdigit()
-        found = {"is_bug": not good, "summary": f"saw {value}", "metric": float(value) if good else None}
+        found = {
+            "is_bug": not good,
+            "summary": f"saw {value}",
+            "metric": float(value) if good else None,
+        }
         return json.dumps({**found, "lower_is_better": False})
 
     model = FakeModel(main=list(replies), fast=review)
@@ -175,15 +199,25 @@ def settings(**changed: Any) -> TreeSettings:
 
 
 def nodes(env: FakeEnvironment) -> list[tuple[str, Any, Any]]:
-    return [(data["stage"], data["parent"], data["metric"]) for kind, data in env.notes if kind == "node"]
+    return [
+        (data["stage"], data["parent"], data["metric"])
+        for kind, data in env.notes
+        if kind == "node"
+    ]
 
 
 def test_goes_back_to_the_best_and_submits_it_with_its_last_step() -> None:
     env = world(reply("5"), reply("3"), reply("7"))
     TreeAgent(settings()).run(env)
-    assert names(env) == ["List Files", "Read File", *["Write File", "Execute Script"] * 3, "Final Answer"]
+    assert names(env) == [
+        "List Files",
+        "Read File",
+        *["Write File", "Execute Script"] * 3,
+        "Final Answer",
+    ]
     assert nodes(env) == [("draft", None, 5.0), ("improve", 1, 3.0), ("improve", 1, 7.0)]
-    # the second was worse: back to step 4 before its review; the third began there, was better only by its review
+    # the second was worse: back to step 4 before its review; the third began there, was better only
+    # by its review
     assert env.restored == [4, 4, 8]
     assert "metric 7.0" in str(env.executed[-1].args["final_answer"])
 
@@ -199,7 +233,9 @@ def test_a_failing_one_is_mended_from_where_it_failed() -> None:
     env = world(reply("fail"), reply("4"), steps=7)
     TreeAgent(settings(debug_probability=1.0)).run(env)
     assert nodes(env) == [("draft", None, None), ("debug", 1, 4.0)]
-    assert env.restored == [2, 4], "back to the start as nothing stands, then to what is to be mended"
+    assert env.restored == [2, 4], (
+        "back to the start as nothing stands, then to what is to be mended"
+    )
     prompt = asked(env)[1]
     assert "does not work" in prompt
     assert "score fail" in prompt

@@ -1,5 +1,5 @@
-"""Whole trials of the tree agent beside agents that go straight on, all with one model whose edits sometimes make
-things worse."""
+"""Whole trials of the tree agent beside agents that go straight on, all with one model whose edits
+sometimes make things worse."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ with open("submission.csv", "w", newline="") as file:
 
 
 class Fallible:
-    """A model that changes the last ``LIMIT`` it sees: towards the right one (40) or, as its luck has it, further away
-    from it. It answers each agent in that agent's form."""
+    """A model that changes the last ``LIMIT`` it sees: towards the right one (40) or, as its luck
+    has it, further away from it. It answers each agent in that agent's form."""
 
     FIRST = 90
 
@@ -65,7 +65,9 @@ class Fallible:
     def __call__(self, request: Request) -> Entry:
         if request.model == FAST:
             metric = float(re.findall(r"validation accuracy: ([\d.]+)", request.prompt)[-1])
-            return json.dumps({"is_bug": False, "summary": "ran", "metric": metric, "lower_is_better": False})
+            return json.dumps(
+                {"is_bug": False, "summary": "ran", "metric": metric, "lower_is_better": False}
+            )
         if self.agent == "tree":
             code = SCRIPT.format(limit=self.edited(request.prompt))
             return f"Plan: another limit\nFile: train.py\n```python\n{code}```\nRun: train.py"
@@ -76,7 +78,8 @@ class Fallible:
         if self.acts % 2 == 0 or self.acts == STEPS - 1:
             return speak("Execute Script", {"script_name": "train.py"})
         return speak(
-            "Write File", {"file_name": "train.py", "content": SCRIPT.format(limit=self.edited(request.prompt))}
+            "Write File",
+            {"file_name": "train.py", "content": SCRIPT.format(limit=self.edited(request.prompt))},
         )
 
     def edited(self, prompt: str) -> int:
@@ -90,7 +93,8 @@ class Fallible:
 
 
 class Trials:
-    """One run of a tree agent and two that go straight on; each trial has a copy of the toy task."""
+    """One run of a tree agent and two that go straight on; each trial has a copy of the toy
+    task."""
 
     AGENTS = ("tree", "research", "react")
 
@@ -152,12 +156,16 @@ def test_every_step_is_scored_from_its_snapshot_and_the_last_is_the_best(
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     scores = {row[0]: row[1] for row in rows if row and (row[0].isdigit() or row[0] == "final")}
     # the metric of each node is that of its own data, which are so alike that the scores agree
-    assert [float(scores[str(node["step"])]) for node in nodes] == [node["metric"] for node in nodes]
+    assert [float(scores[str(node["step"])]) for node in nodes] == [
+        node["metric"] for node in nodes
+    ]
     assert float(scores["final"]) == max(node["metric"] for node in nodes) == result.score
     steps = [event for event in events if isinstance(event, StepDone)]
     assert steps[-1].action == "Final Answer"
     assert (
-        steps[-1].snapshot == result.snapshot == steps[max(nodes, key=lambda node: node["metric"])["step"] - 1].snapshot
+        steps[-1].snapshot
+        == result.snapshot
+        == steps[max(nodes, key=lambda node: node["metric"])["step"] - 1].snapshot
     )
 
 

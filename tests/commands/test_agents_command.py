@@ -14,7 +14,9 @@ def test_lists_agents_with_their_settings(capsys: pytest.CaptureFixture[str]) ->
     assert main(["agents"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(any(line.startswith(f"{name}:") for line in lines) for name in builtin_agents())
-    assert "  retrieval = false (bool): keep a research log and read in it before each step" in lines
+    assert (
+        "  retrieval = false (bool): keep a research log and read in it before each step" in lines
+    )
     assert max(map(len, lines)) <= 80
 
 
@@ -25,7 +27,9 @@ def test_one_agent(capsys: pytest.CaptureFixture[str]) -> None:
     assert "research" not in out
 
 
-def test_a_broken_agent_is_told_among_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_agent_is_told_among_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "broken.py").write_text("class\n")
     assert main(["agents", "--rootdir", str(tmp_path)]) == 1

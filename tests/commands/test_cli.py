@@ -33,7 +33,10 @@ def fake_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (package / "__init__.py").write_text("")
     for name, raised in (
         ("good", "None"),
-        ("wrong", "__import__('pytest_mlab.errors').errors.ConfigError('no such run; name another')"),
+        (
+            "wrong",
+            "__import__('pytest_mlab.errors').errors.ConfigError('no such run; name another')",
+        ),
         ("stopped", "KeyboardInterrupt()"),
     ):
         (package / f"{name}.py").write_text(dedent(FAKE.format(name=name, raised=raised)))
@@ -42,7 +45,9 @@ def fake_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("fake_commands")
-def test_a_command_gets_its_arguments_and_gives_the_status(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_gets_its_arguments_and_gives_the_status(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert cli.main(["good", "hello", "--status", "1"]) == 1
     assert capsys.readouterr().out == "word hello\n"
 
@@ -76,14 +81,16 @@ def test_a_commands_help_shows_its_line(capsys: pytest.CaptureFixture[str]) -> N
 def test_an_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["reprot"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("mlab: error: unknown command 'reprot'; did you mean 'report'? commands: report,")
+    assert error.startswith(
+        "mlab: error: unknown command 'reprot'; did you mean 'report'? commands: report,"
+    )
 
 
 def test_help_lists_every_command_with_its_line_and_imports_none() -> None:
     code = (
-        "import sys; from pytest_mlab.cli import main; main(['--help']); "
-        "print([m for m in sys.modules if m.startswith('pytest_mlab.commands.') or m.split('.')[0] in "
-        "('pytest', '_pytest', 'pydantic', 'scipy', 'numpy', 'litellm', 'torch', 'docker')])"
+        "import sys; from pytest_mlab.cli import main; main(['--help']); print([m for m in"
+        " sys.modules if m.startswith('pytest_mlab.commands.') or m.split('.')[0] in ('pytest',"
+        " '_pytest', 'pydantic', 'scipy', 'numpy', 'litellm', 'torch', 'docker')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
@@ -106,19 +113,24 @@ def test_no_arguments_show_the_overview(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_python_dash_m_is_mlab() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest_mlab", "--version"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "pytest_mlab", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.startswith("pytest-mlab 0.")
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     code = (
-        "import sys; from pytest_mlab import cli; import pytest_mlab.commands as c, types; "
-        "m = types.ModuleType('many'); m.HELP = 'x'; m.add_arguments = lambda p: None; "
-        "m.run = lambda a: [print('line' * 100) for _ in range(10000)] and 0; sys.modules['many'] = m; "
-        "cli.COMMANDS['many'] = 'many'; sys.exit(cli.main(['many']))"
+        "import sys; from pytest_mlab import cli; import pytest_mlab.commands as c, types; m ="
+        " types.ModuleType('many'); m.HELP = 'x'; m.add_arguments = lambda p: None; m.run = lambda"
+        " a: [print('line' * 100) for _ in range(10000)] and 0; sys.modules['many'] = m;"
+        " cli.COMMANDS['many'] = 'many'; sys.exit(cli.main(['many']))"
     )
-    done = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert done.stdout is not None
     assert done.stderr is not None
     done.stdout.readline()
@@ -130,10 +142,12 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 
 def test_an_ascii_terminal_is_no_error() -> None:
     code = (
-        "import sys; from pytest_mlab import cli; import types; m = types.ModuleType('odd'); m.HELP = 'x'; "
-        "m.add_arguments = lambda p: None; m.run = lambda a: print('\\xe9\\udc80') or 0; sys.modules['odd'] = m; "
-        "cli.COMMANDS['odd'] = 'odd'; sys.exit(cli.main(['odd']))"
+        "import sys; from pytest_mlab import cli; import types; m = types.ModuleType('odd'); m.HELP"
+        " = 'x'; m.add_arguments = lambda p: None; m.run = lambda a: print('\\xe9\\udc80') or 0;"
+        " sys.modules['odd'] = m; cli.COMMANDS['odd'] = 'odd'; sys.exit(cli.main(['odd']))"
     )
     environment = {"PYTHONIOENCODING": "ascii", "PATH": ""}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "\\xe9\\udc80\n")

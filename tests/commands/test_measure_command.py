@@ -31,12 +31,16 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = toy_task(tmp_path / "task_suites" / "lab")
     (folder / "evaluator.py").write_text(EVALUATOR)
     (folder / "env" / "train.py").write_text(
-        "import os\nassert open('train.csv').read() == 'id,y\\n1,0\\n'\nassert os.environ['OMP_NUM_THREADS'] == '1'\n"
-        "open('score', 'w').write('0.5')\n"
+        "import os\nassert open('train.csv').read() == 'id,y\\n1,0\\n'\nassert"
+        " os.environ['OMP_NUM_THREADS'] == '1'\nopen('score', 'w').write('0.5')\n"
     )
     (folder / "reference" / "train.py").write_text("open('score', 'w').write('1.0')\n")
     run = '[[action]]\nname = "Execute Script"\n[action.args]\nscript_name = "train.py"\n\n'
-    edit(folder / "reference" / "actions.toml", '[[action]]\nname = "Final', run + '[[action]]\nname = "Final')
+    edit(
+        folder / "reference" / "actions.toml",
+        '[[action]]\nname = "Final',
+        run + '[[action]]\nname = "Final',
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLAB_CACHE_DIR", str(tmp_path / "cache"))
     return folder
@@ -72,21 +76,27 @@ def test_a_filled_starter_is_what_is_run(task: Path) -> None:
     edit(task / "task.toml", 'measured = "starter"', 'measured = "filled-starter"')
     (task / "baseline").mkdir()
     (task / "baseline" / "train.py").write_text("open('score', 'w').write('0.25')\n")
-    (task / "baseline" / "actions.toml").write_text((task / "reference" / "actions.toml").read_text())
+    (task / "baseline" / "actions.toml").write_text(
+        (task / "reference" / "actions.toml").read_text()
+    )
     assert measure("--runs", "1", "--write") == 0
     baseline = load_task(task, "lab").variants["mini"].baseline
     assert baseline is not None
     assert (baseline.measured, baseline.scores) == ("filled-starter", (0.25,))
 
 
-@pytest.mark.parametrize(("trivial", "measured"), [(0.75, "always the first class"), (0.25, "starter")])
+@pytest.mark.parametrize(
+    ("trivial", "measured"), [(0.75, "always the first class"), (0.25, "starter")]
+)
 def test_the_baseline_is_the_better_of_starter_and_trivial_predictor(
     task: Path, capsys: pytest.CaptureFixture[str], trivial: float, measured: str
 ) -> None:
     (task / "trivial").mkdir()
     (task / "trivial" / "train.py").write_text(f"open('score', 'w').write('{trivial}')\n")
     actions = (task / "reference" / "actions.toml").read_text()
-    (task / "trivial" / "actions.toml").write_text(actions.replace('"done"', '"always the first class"'))
+    (task / "trivial" / "actions.toml").write_text(
+        actions.replace('"done"', '"always the first class"')
+    )
     assert measure("--runs", "2", "--write") == 0
     assert capsys.readouterr().out.splitlines() == [
         "toy: baseline: accuracy mean 0.5, sd 0, n 2 (higher is better)",
@@ -97,7 +107,9 @@ def test_the_baseline_is_the_better_of_starter_and_trivial_predictor(
     assert (baseline.measured, baseline.mean) == (measured, max(0.5, trivial))
 
 
-def test_a_trivial_predictor_needs_its_actions(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trivial_predictor_needs_its_actions(
+    task: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (task / "trivial").mkdir()
     assert measure("--runs", "1") == cli.USAGE
     assert "the task has a folder trivial/ without actions.toml" in capsys.readouterr().err
@@ -115,7 +127,9 @@ def test_a_trivial_predictor_needs_its_actions(task: Path, capsys: pytest.Captur
         ),
     ],
 )
-def test_what_fails_is_told(task: Path, capsys: pytest.CaptureFixture[str], script: str, reason: str) -> None:
+def test_what_fails_is_told(
+    task: Path, capsys: pytest.CaptureFixture[str], script: str, reason: str
+) -> None:
     (task / "env" / "train.py").write_text(script + "\n")
     assert measure() == cli.USAGE
     assert reason in capsys.readouterr().err
@@ -124,7 +138,10 @@ def test_what_fails_is_told(task: Path, capsys: pytest.CaptureFixture[str], scri
 def test_an_evaluator_that_dies_is_told(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (task / "evaluator.py").write_text("import os\nprint('last words', flush=True)\nos._exit(1)\n")
     assert measure() == cli.USAGE
-    assert "task toy: the evaluator ended with status 1 and without a verdict (last words)" in capsys.readouterr().err
+    assert (
+        "task toy: the evaluator ended with status 1 and without a verdict (last words)"
+        in capsys.readouterr().err
+    )
 
 
 def test_other_actions_are_refused(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +150,9 @@ def test_other_actions_are_refused(task: Path, capsys: pytest.CaptureFixture[str
     assert "cannot do the action 'Python REPL'" in capsys.readouterr().err
 
 
-def test_a_score_that_cannot_be_a_baseline_leaves_the_file(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_score_that_cannot_be_a_baseline_leaves_the_file(
+    task: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = (task / "task.toml").read_text()
     (task / "env" / "train.py").write_text("open('score', 'w').write('0')\n")
     assert measure("--runs", "1", "--write") == cli.USAGE

@@ -28,14 +28,28 @@ COMMON = ("plan", "--mlab-suite=toy", "--mlab-sandbox=local")
 
 
 def test_trials_hours_and_dollars(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMON, "--mlab-agent=reference", "--mlab-repeats=3", "--mlab-max-time=59m", "-n", "3"]) == 0
+    assert (
+        main(
+            [
+                *COMMON,
+                "--mlab-agent=reference",
+                "--mlab-repeats=3",
+                "--mlab-max-time=59m",
+                "-n",
+                "3",
+            ]
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     assert "6 trials; data mini, sandbox local, 50 steps a trial" in out
     assert "at worst 2h with 3 workers, $0.00" in out
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_settings_of_agents_are_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_agents_are_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0123456789")
     words = [*COMMON, "--mlab-agent=act", "--mlab-model=gpt-4-turbo", "--mlab-agent-arg=re_asks=2"]
     assert main(words) == 0
@@ -48,7 +62,9 @@ def test_missing_key_is_listed_and_the_exit_status(capsys: pytest.CaptureFixture
     assert main([*COMMON, "--mlab-model=gpt-4-turbo", "--mlab-repeats=1", "--mlab-max-cost=2"]) == 1
     out = capsys.readouterr().out
     assert "$4.00" in out
-    assert "2 trials: the model gpt-4-turbo needs OPENAI_API_KEY; mend: export OPENAI_API_KEY" in out
+    assert (
+        "2 trials: the model gpt-4-turbo needs OPENAI_API_KEY; mend: export OPENAI_API_KEY" in out
+    )
 
 
 def test_unknown_price_is_said_and_never_zero(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,7 +90,9 @@ def test_a_price_and_a_context_that_the_user_wrote_down() -> None:
     assert trial_cost([replace(priced, context=1000)], 10, None) == pytest.approx(10 * 1000 * 2e-6)
 
 
-def test_old_names_go_to_their_provider(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_names_go_to_their_provider(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     for name in ("claude-3-opus", "claude-3-opus-20240229", "claude-v1"):
         assert main([*COMMON, f"--mlab-model={name}", "--mlab-repeats=1"]) == 1
@@ -82,11 +100,18 @@ def test_old_names_go_to_their_provider(capsys: pytest.CaptureFixture[str], monk
 
 
 def test_an_alias_and_its_arguments(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "mlab-models.toml").write_text('[models.mine]\nmodel = "ollama/llama3"\n', encoding="utf-8")
-    assert main([*COMMON, "--mlab-model=mine", "--mlab-model-arg=num_ctx=4096", "--mlab-repeats=1"]) == 0
+    (tmp_path / "mlab-models.toml").write_text(
+        '[models.mine]\nmodel = "ollama/llama3"\n', encoding="utf-8"
+    )
+    assert (
+        main([*COMMON, "--mlab-model=mine", "--mlab-model-arg=num_ctx=4096", "--mlab-repeats=1"])
+        == 0
+    )
     assert "research with mine" in capsys.readouterr().out
     assert main([*COMMON, "--mlab-model=mine", "--mlab-model-arg=num_ctxt=4096"]) != 0
-    assert "--mlab-model-arg: num_ctxt=4096: ollama takes no such parameter" in capsys.readouterr().err
+    assert (
+        "--mlab-model-arg: num_ctxt=4096: ollama takes no such parameter" in capsys.readouterr().err
+    )
 
 
 def test_arguments_of_a_model_without_a_model(capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +121,10 @@ def test_arguments_of_a_model_without_a_model(capsys: pytest.CaptureFixture[str]
 
 def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     write_toy_task(tmp_path / "task_suites" / "toy" / "third", requirements=("no-such-package",))
-    assert main([*COMMON, "--mlab-agent=baseline", "--mlab-repeats=1", "--mlab-max-time=1m", "--json"]) == 1
+    assert (
+        main([*COMMON, "--mlab-agent=baseline", "--mlab-repeats=1", "--mlab-max-time=1m", "--json"])
+        == 1
+    )
     plan = json.loads(capsys.readouterr().out)
     assert plan["trials"] == ["first-baseline-1", "second-baseline-1", "third-baseline-1"]
     assert plan["max_seconds"] == 3 * 120.0
@@ -124,7 +152,9 @@ def test_limits_of_the_whole_run_are_shown(capsys: pytest.CaptureFixture[str]) -
     main([*LIMITED, *limits])
     out = capsys.readouterr().out
     assert "limits: $5.00 for the run; gpt-4-turbo 60 requests, 30.0k tokens a minute" in out
-    assert "2 workers, $9.00" in out  # 5 dollars, and what the trials of both workers may cost in the end
+    assert (
+        "2 workers, $9.00" in out
+    )  # 5 dollars, and what the trials of both workers may cost in the end
     main([*LIMITED, *limits, "--json"])
     found = json.loads(capsys.readouterr().out)
     assert (found["max_cost_usd"], found["run_max_cost_usd"]) == (9.0, 5.0)
@@ -133,6 +163,16 @@ def test_limits_of_the_whole_run_are_shown(capsys: pytest.CaptureFixture[str]) -
     assert "2 workers, $16.00" in capsys.readouterr().out
 
 
-def test_waits_that_do_not_count_make_the_worst_case_longer(capsys: pytest.CaptureFixture[str]) -> None:
-    main([*COMMON, "--mlab-agent=reference", "--mlab-repeats=1", "--mlab-max-time=59m", "--mlab-exclude-waits"])
+def test_waits_that_do_not_count_make_the_worst_case_longer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(
+        [
+            *COMMON,
+            "--mlab-agent=reference",
+            "--mlab-repeats=1",
+            "--mlab-max-time=59m",
+            "--mlab-exclude-waits",
+        ]
+    )
     assert "1h58m" in capsys.readouterr().out

@@ -27,7 +27,9 @@ def prepare(*words: str) -> int:
     return cli.main(["prepare", "--suite", "lab", *words])
 
 
-def test_a_line_a_task_says_size_time_digest_and_place(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_a_task_says_size_time_digest_and_place(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert prepare() == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("alpha (mini): prepared in ")
@@ -37,8 +39,12 @@ def test_a_line_a_task_says_size_time_digest_and_place(project: Path, capsys: py
     assert capsys.readouterr().out.startswith("toy (mini): ready, 0.0 MB, digest ")
 
 
-def test_a_failure_is_told_and_does_not_stop_the_others(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (project / "task_suites" / "lab" / "alpha" / "data.py").write_text("def prepare(*args):\n    raise OSError('no')\n")
+def test_a_failure_is_told_and_does_not_stop_the_others(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "task_suites" / "lab" / "alpha" / "data.py").write_text(
+        "def prepare(*args):\n    raise OSError('no')\n"
+    )
     assert prepare() == 1
     out = capsys.readouterr().out
     assert "alpha (mini): failed: " in out
@@ -54,21 +60,33 @@ def test_a_broken_task_fails_alone(project: Path, capsys: pytest.CaptureFixture[
     assert "toy (mini): prepared" in out
 
 
-def test_json_has_the_same_facts_and_no_progress(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_same_facts_and_no_progress(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert prepare("--json", "toy", "toy") == 0
     streams = capsys.readouterr()
     (report,) = json.loads(streams.out)
-    assert (report["task"], report["variant"], report["status"], report["error"]) == ("toy", "mini", "prepared", "")
+    assert (report["task"], report["variant"], report["status"], report["error"]) == (
+        "toy",
+        "mini",
+        "prepared",
+        "",
+    )
     assert report["bytes"] == len("id,y\n1,0\n2,1\n")
     assert len(report["digest"]) == 64
     assert streams.err == ""
 
 
-def test_force_prepares_again_and_another_cache_may_be_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_force_prepares_again_and_another_cache_may_be_named(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert prepare("toy", "--cache-dir", str(project / "other")) == 0
     assert prepare("toy", "--cache-dir", str(project / "other"), "--force") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [": prepared" in line and str(project / "other") in line for line in lines] == [True, True]
+    assert [": prepared" in line and str(project / "other") in line for line in lines] == [
+        True,
+        True,
+    ]
     assert not (project / "cache").exists()
 
 
@@ -89,9 +107,14 @@ def with_rules(project: Path) -> None:
     edit(file, '\nsha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"', "")
 
 
-@pytest.mark.parametrize("consent", [["--accept-rules", "other", "--accept-rules", "toys"], ["--yes"]])
+@pytest.mark.parametrize(
+    "consent", [["--accept-rules", "other", "--accept-rules", "toys"], ["--yes"]]
+)
 def test_rules_are_accepted_by_option(
-    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, consent: list[str]
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    consent: list[str],
 ) -> None:
     with_rules(project)
     home = project / "kagglehub" / "competitions"
@@ -108,10 +131,14 @@ def test_rules_are_accepted_by_option(
     assert prepare("toy", "--data", "full", *consent) == 0
     streams = capsys.readouterr()
     assert streams.out.startswith("toy (full): prepared")
-    assert ("you accept the rules at https://rules.invalid" in streams.err) is (consent == ["--yes"])
+    assert ("you accept the rules at https://rules.invalid" in streams.err) is (
+        consent == ["--yes"]
+    )
 
 
-def test_a_task_without_the_variant_fails_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_task_without_the_variant_fails_alone(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = project / "task_suites" / "lab" / "toy" / "task.toml"
     file.write_text(file.read_text().split("[[data.full.source]]")[0])
     assert prepare("toy", "--data", "full", "--yes") == 1

@@ -23,7 +23,9 @@ def report(reports: Path, *words: str) -> int:
     return cli.main(["report", *words, "--reports", str(reports)])
 
 
-def test_the_last_runs_table_is_the_default(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_last_runs_table_is_the_default(
+    reports: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert report(reports) == 0
     out = capsys.readouterr().out
     assert "toy                    1/1" in out
@@ -46,12 +48,16 @@ def test_a_stored_run_is_judged_again(reports: Path, words: list[str], status: i
     assert report(reports, *words) == status
 
 
-def test_a_floor_with_another_gate_is_an_error(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_floor_with_another_gate_is_an_error(
+    reports: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert report(reports, "--gate=trial", "--fail-under=0.5") == 2
     assert "gate=trial" in capsys.readouterr().err
 
 
-def test_an_unfinished_run_says_what_runs_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unfinished_run_says_what_runs_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     a_run(tmp_path / "r", [a_result(1)], [TrialId("toy", "research", "m", 2)])
     assert report(tmp_path, "r", "--gate=aggregate") == 1
     assert f"pytest --mlab-resume={tmp_path / 'r'}" in " ".join(capsys.readouterr().out.split())
@@ -66,12 +72,16 @@ def test_as_json_and_as_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert not (tmp_path / "r" / "summary.json").exists()
 
 
-def test_the_files_are_written_again_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_files_are_written_again_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     a_run(tmp_path / "r", busy_results())
     assert report(tmp_path, "r", "--format=json", "--write") == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out) == json.loads((tmp_path / "r" / "summary.json").read_text())
-    assert captured.err.splitlines() == [f"wrote {tmp_path / 'r' / n}" for n in ("summary.json", "report.md")]
+    assert captured.err.splitlines() == [
+        f"wrote {tmp_path / 'r' / n}" for n in ("summary.json", "report.md")
+    ]
 
 
 def test_an_unknown_run_is_an_error(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:

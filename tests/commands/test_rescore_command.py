@@ -17,7 +17,8 @@ from tests.support.toy_suite import EVALUATOR, write_toy_suite, write_toy_task
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of a good agent, one that changed its data, and one whose trial never began."""
+    """A finished run of a good agent, one that changed its data, and one whose trial never
+    began."""
     root = tmp_path_factory.mktemp("rescore")
     write_toy_suite(root)
     agents = write_toy_agents(root)
@@ -33,7 +34,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def evaluations(path: Path, name: str) -> list[tuple[int | None, str, float | None]]:
     run = RunDir.open(path)
     (trial,) = [trial for trial in run.plan.trials if trial.name == name]
-    return [(e.step, e.verdict, e.score) for e in run.trial(trial).events() if isinstance(e, Evaluation)]
+    return [
+        (e.step, e.verdict, e.score) for e in run.trial(trial).events() if isinstance(e, Evaluation)
+    ]
 
 
 def results(path: Path) -> dict[str, bytes]:
@@ -76,7 +79,9 @@ def test_all_trials_that_began(played: Path, capsys: pytest.CaptureFixture[str])
     out = capsys.readouterr().out
     assert "guess-good-1" in out
     assert "guess-idle-1" not in out
-    assert "final             -            -  invalid_submission: read-only files were changed" in out
+    assert (
+        "final             -            -  invalid_submission: read-only files were changed" in out
+    )
 
 
 def test_evaluator_of_today(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,11 +105,16 @@ def test_nothing_is_left_behind(played: Path) -> None:
     [
         (["guess-god-1"], "did you mean 'guess-good-1'?"),
         (["--step", "last"], "a step's number, 'all' or 'final' is needed"),
-        (["guess-good-1", "--step", "7"], "has no snapshot of the step 7; it has: 0, 1, 2, 3, final"),
+        (
+            ["guess-good-1", "--step", "7"],
+            "has no snapshot of the step 7; it has: 0, 1, 2, 3, final",
+        ),
         (["guess-idle-1"], "has no snapshot of the final workspace; it has: none"),
     ],
 )
-def test_mistakes(played: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str) -> None:
+def test_mistakes(
+    played: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+) -> None:
     assert cli.main(["rescore", str(played), *words]) == 2
     assert reason in capsys.readouterr().err
 

@@ -86,10 +86,20 @@ def a_traced_run(path: Path) -> RunDir:
             )
         )
         journal.write(WorkspaceRestoring(t=2, step=0, snapshot="s0"))
-        journal.write(WorkspaceRestored(t=2, step=0, snapshot="s0", missing=["model.pt"], seconds=0.25, ledger=LEDGER))
-        journal.write(AgentEnded(t=3, ended_by=EndedBy.SUBMITTED, tampered=["train.csv"], ledger=LEDGER))
+        journal.write(
+            WorkspaceRestored(
+                t=2, step=0, snapshot="s0", missing=["model.pt"], seconds=0.25, ledger=LEDGER
+            )
+        )
+        journal.write(
+            AgentEnded(t=3, ended_by=EndedBy.SUBMITTED, tampered=["train.csv"], ledger=LEDGER)
+        )
         journal.write(Evaluation(t=4, verdict="scored", score=0.5, seconds=2.0))
-        journal.write(TrialFinished(t=5, outcome=Outcome.BELOW_THRESHOLD, reason="accuracy 0.5 is not above 0.55"))
+        journal.write(
+            TrialFinished(
+                t=5, outcome=Outcome.BELOW_THRESHOLD, reason="accuracy 0.5 is not above 0.55"
+            )
+        )
     result = a_result(1, Outcome.BELOW_THRESHOLD, improvement=0.0, within_noise=True)
     folder.write_result(TrialResult(**{**vars(result), "ended_by": EndedBy.SUBMITTED}))
     return run
@@ -99,7 +109,9 @@ def show(path: Path, *words: str) -> int:
     return cli.main(["show", *words, "--reports", str(path)])
 
 
-def test_a_trial_reads_from_start_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trial_reads_from_start_to_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     a_traced_run(tmp_path / "r")
     assert show(tmp_path, "r", TRIAL.name) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -127,12 +139,20 @@ def test_a_trial_reads_from_start_to_end(tmp_path: Path, capsys: pytest.CaptureF
     assert all(len(line) <= 80 for line in lines if str(tmp_path) not in line and "xxx" not in line)
 
 
-def test_a_step_is_shown_whole_with_its_model_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_step_is_shown_whole_with_its_model_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     a_traced_run(tmp_path / "r")
     assert show(tmp_path, "r", TRIAL.name, "--step", "1") == 0
     out = capsys.readouterr().out
     lines = out.splitlines()
-    assert lines[2:7] == ["    prompt:", "    | [user]", "    | Improve it.", "    | Now.", "    reply:"]
+    assert lines[2:7] == [
+        "    prompt:",
+        "    | [user]",
+        "    | Improve it.",
+        "    | Now.",
+        "    reply:",
+    ]
     assert r"    | Thought: run it\x1b[2J" in lines
     assert "    | epoch 18 é" in lines
     assert out.replace("\n    | ", "").count("x" * 300) == 1
@@ -142,19 +162,25 @@ def test_a_step_is_shown_whole_with_its_model_calls(tmp_path: Path, capsys: pyte
     assert max(map(len, lines)) <= 80
 
 
-def test_a_step_that_is_not_there_names_the_last(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_step_that_is_not_there_names_the_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     a_traced_run(tmp_path / "r")
     assert show(tmp_path, "r", TRIAL.name, "--step", "7") == 2
     assert "no step 7 in the trace; its last step is 1" in capsys.readouterr().err
 
 
-def test_a_trial_that_did_not_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trial_that_did_not_run_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     a_traced_run(tmp_path / "r")
     assert show(tmp_path, "r", "toy-research-m-2") == 2
     assert "toy-research-m-2 has not run" in capsys.readouterr().err
 
 
-def test_a_trial_without_an_end_shows_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trial_without_an_end_shows_what_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = a_traced_run(tmp_path / "r")
     (run.trial(TRIAL).path / "result.json").unlink()
     assert show(tmp_path, "r", TRIAL.name) == 0
@@ -163,12 +189,16 @@ def test_a_trial_without_an_end_shows_what_there_is(tmp_path: Path, capsys: pyte
     assert "step 1: Execute Script" in out
 
 
-def test_a_step_has_its_own_model_calls_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_step_has_its_own_model_calls_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = a_run(tmp_path / "r", [], [TRIAL])
     with run.trial(TRIAL).journal() as journal:
         for index in (1, 2):
             prompt = run.store.put_bytes(f"prompt {index}".encode()).digest
-            journal.write(ModelCall(t=0, role="main", model="m", prompt=prompt, seconds=0.5, ledger=LEDGER))
+            journal.write(
+                ModelCall(t=0, role="main", model="m", prompt=prompt, seconds=0.5, ledger=LEDGER)
+            )
             journal.write(
                 StepDone(
                     t=0,

@@ -1,4 +1,5 @@
-"""``mlab validate`` from the command line: which tasks, which checks, how it is told, the exit status."""
+"""``mlab validate`` from the command line: which tasks, which checks, how it is told, the exit
+status."""
 
 from __future__ import annotations
 
@@ -33,12 +34,16 @@ def validate(*words: str) -> int:
     return cli.main(["validate", "--sandbox", "local", *words])
 
 
-def test_all_checks_of_a_sound_task(suite: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_all_checks_of_a_sound_task(
+    suite: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert validate("guess") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "lab/guess (data mini)"
     assert lines[-1] == "1 of 1 task passed"
-    assert [line.split()[1] for line in lines[1:-1] if line[2] != " "] == [check.name for check in CHECKS]
+    assert [line.split()[1] for line in lines[1:-1] if line[2] != " "] == [
+        check.name for check in CHECKS
+    ]
     assert all(line[2:].startswith(("ok ", "   ")) for line in lines[1:-1])
     assert max(map(len, lines)) <= 80
     assert not list((tmp_path / "cache" / "workspaces").iterdir())
@@ -66,7 +71,9 @@ def test_a_suite_and_chosen_checks(suite: Path, capsys: pytest.CaptureFixture[st
     assert "the task has no file evaluator.py" in " ".join(out.split())
 
 
-def test_several_tasks_at_a_time_say_the_same(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_tasks_at_a_time_say_the_same(
+    suite: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (suite / "other" / "evaluator.py").unlink()
     words = ("lab", "--only", "schema", "--only", "files", "--only", "reference")
     assert validate(*words) == 1
@@ -85,9 +92,21 @@ def test_several_tasks_at_a_time_say_the_same(suite: Path, capsys: pytest.Captur
 def test_what_a_killed_validation_left_is_removed(
     suite: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (suite / "guess" / "env" / "train.py").write_text("open('../begun', 'w').close()\nimport time\ntime.sleep(600)\n")
+    (suite / "guess" / "env" / "train.py").write_text(
+        "open('../begun', 'w').close()\nimport time\ntime.sleep(600)\n"
+    )
     place = tmp_path / "cache" / "workspaces"
-    argv = [sys.executable, "-m", "pytest_mlab", "validate", "guess", "--sandbox", "local", "--only", "starter"]
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest_mlab",
+        "validate",
+        "guess",
+        "--sandbox",
+        "local",
+        "--only",
+        "starter",
+    ]
     with subprocess.Popen(argv, cwd=tmp_path) as killed:
         while not list(place.glob("validate-*/begun")):
             assert killed.poll() is None
@@ -105,7 +124,9 @@ def test_what_a_killed_validation_left_is_removed(
 def test_rules_are_accepted_as_by_mlab_prepare(
     suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], consent: list[str]
 ) -> None:
-    foreign_task(tmp_path / "bench" / "guess", {"scripts/prepare.py": "input('Consent?')\n" + PREPARE})
+    foreign_task(
+        tmp_path / "bench" / "guess", {"scripts/prepare.py": "input('Consent?')\n" + PREPARE}
+    )
     words = ("./bench/guess", "--only", "files")
     assert validate(*words) == 1
     assert "NOT RUN files" in (refused := " ".join(capsys.readouterr().out.split()))
@@ -117,13 +138,29 @@ def test_rules_are_accepted_as_by_mlab_prepare(
 
 
 def test_json(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    edit(suite / "guess" / "task.toml", "scores = [0.6, 0.6, 0.6]\nmean = 0.6", "scores = [0.7, 0.7, 0.7]\nmean = 0.7")
-    assert validate("lab/guess", "--json", "--only", "baseline", "--only", "order", "--runs", "3") == 1
+    edit(
+        suite / "guess" / "task.toml",
+        "scores = [0.6, 0.6, 0.6]\nmean = 0.6",
+        "scores = [0.7, 0.7, 0.7]\nmean = 0.7",
+    )
+    assert (
+        validate("lab/guess", "--json", "--only", "baseline", "--only", "order", "--runs", "3") == 1
+    )
     (report,) = json.loads(capsys.readouterr().out)
-    assert (report["task"], report["suite"], report["data"], report["sandbox"]) == ("guess", "lab", "mini", "local")
+    assert (report["task"], report["suite"], report["data"], report["sandbox"]) == (
+        "guess",
+        "lab",
+        "mini",
+        "local",
+    )
     assert report["passed"] is False
-    assert [(check["check"], check["status"]) for check in report["checks"]] == [("baseline", "fail"), ("order", "ok")]
-    assert report["checks"][0]["facts"]["scores"] == [0.6] * 5  # a baseline outside its interval is tried five times
+    assert [(check["check"], check["status"]) for check in report["checks"]] == [
+        ("baseline", "fail"),
+        ("order", "ok"),
+    ]
+    assert (
+        report["checks"][0]["facts"]["scores"] == [0.6] * 5
+    )  # a baseline outside its interval is tried five times
 
 
 def test_markdown(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,7 +169,9 @@ def test_markdown(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert validate("lab", "--markdown", *only) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "# Validated tasks of the suite lab"
-    head, _, first, second = (line.strip("| ").split(" | ") for line in lines if line.startswith("|"))
+    head, _, first, second = (
+        line.strip("| ").split(" | ") for line in lines if line.startswith("|")
+    )
     assert head[:7] == [
         "task", "metric", "direction", "baseline (mean ± sd)", "degenerate", "reference", "seconds",
     ]  # fmt: skip
@@ -148,7 +187,9 @@ def test_folders(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out.count("mine/guess (data mini)") == 2
 
 
-def test_folders_in_mlagentbenchs_format(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folders_in_mlagentbenchs_format(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bench = tmp_path / "bench"
     foreign_task(bench / "Guess")
     foreign_task(bench / "odd", {"mlab.toml": None})
@@ -173,11 +214,17 @@ def test_what_that_format_does_not_have_is_not_asked_for(
 ) -> None:
     foreign_task(tmp_path / "bench" / "guess")
     foreign_task(tmp_path / "bench" / "bare", {"mlab.toml": 'direction = "maximize"\n'})
-    assert validate("./bench/guess", "--only", "schema", "--only", "reference", "--only", "degenerate") == 0
+    assert (
+        validate("./bench/guess", "--only", "schema", "--only", "reference", "--only", "degenerate")
+        == 0
+    )
     assert "MLAgentBench's format has no reference solution" in capsys.readouterr().out
     assert validate("./bench/bare", "--only", "schema") == 1
     said = " ".join(capsys.readouterr().out.split())
-    assert f"no baseline is known: mlab measure bare --suite {tmp_path}/bench, then baseline = [...] in " in said
+    assert (
+        f"no baseline is known: mlab measure bare --suite {tmp_path}/bench, then baseline ="
+        " [...] in " in said
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,7 +236,10 @@ def test_what_that_format_does_not_have_is_not_asked_for(
         (["guess", "--jobs", "0"], "--jobs 0: at least 1 is needed"),
         (["guess", "--leak-limit", "rang=1"], "unknown limit 'rang'"),
         (["guess", "--leak-limit", "rank=x"], "--leak-limit rank=x: 'x' is no number"),
-        (["./task_suites"], "is no task and no suite: in it or one folder below there is neither a task.toml"),
+        (
+            ["./task_suites"],
+            "is no task and no suite: in it or one folder below there is neither a task.toml",
+        ),
     ],
 )
 def test_words_that_mean_nothing(
@@ -207,7 +257,9 @@ def test_a_name_in_two_suites(suite: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_leak_limits(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = '    write(public / "all.csv", ["id", "label"], [(k, label(x)) for k, x in train + test])\n'
+    line = (
+        '    write(public / "all.csv", ["id", "label"], [(k, label(x)) for k, x in train + test])\n'
+    )
     data = suite / "guess" / "data.py"
     data.write_text(data.read_text() + line)
     assert validate("guess", "--only", "leaks") == 1
@@ -228,4 +280,6 @@ def test_a_missing_sandbox_is_no_fault_of_the_task(
     monkeypatch.setenv("PATH", "")
     words = ["validate", "guess", "--sandbox", "bubblewrap", "--only", "starter"]
     assert cli.main(words) == 1
-    assert "NOT RUN starter       the sandbox bubblewrap does not work here" in capsys.readouterr().out
+    assert (
+        "NOT RUN starter       the sandbox bubblewrap does not work here" in capsys.readouterr().out
+    )

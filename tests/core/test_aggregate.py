@@ -29,8 +29,14 @@ def test_every_planned_trial_has_exactly_one_outcome(drawn: list[Outcome | None]
     assert sum(task.outcomes.values()) == len(trials) == task.planned == subject.planned
     assert task.rate.n == len(trials)
     assert task.valid_rate.n + task.excluded == len(trials)
-    assert task.outcomes[Outcome.NOT_RUN] == sum(o in (None, Outcome.NOT_RUN) for o in drawn) == len(task.missing)
-    assert task.rate.successes == task.valid_rate.successes == sum(o is Outcome.SUCCESS for o in drawn)
+    assert (
+        task.outcomes[Outcome.NOT_RUN]
+        == sum(o in (None, Outcome.NOT_RUN) for o in drawn)
+        == len(task.missing)
+    )
+    assert (
+        task.rate.successes == task.valid_rate.successes == sum(o is Outcome.SUCCESS for o in drawn)
+    )
 
 
 @settings(max_examples=20, deadline=None)
@@ -38,7 +44,11 @@ def test_every_planned_trial_has_exactly_one_outcome(drawn: list[Outcome | None]
 def test_the_order_of_results_changes_nothing(order: list[int]) -> None:
     results = [
         a_result(
-            k, Outcome.SUCCESS if k % 3 else Outcome.BELOW_THRESHOLD, improvement=0.1 * k, seconds=0.1 * k, cost=0.1
+            k,
+            Outcome.SUCCESS if k % 3 else Outcome.BELOW_THRESHOLD,
+            improvement=0.1 * k,
+            seconds=0.1 * k,
+            cost=0.1,
         )
         for k in range(1, 9)
     ]
@@ -47,7 +57,9 @@ def test_the_order_of_results_changes_nothing(order: list[int]) -> None:
 
 
 def test_errors_stay_in_the_headline_and_leave_the_second_rate() -> None:
-    results = [a_result(k) for k in range(1, 5)] + [a_result(k, Outcome.BELOW_THRESHOLD) for k in (5, 6)]
+    results = [a_result(k) for k in range(1, 5)] + [
+        a_result(k, Outcome.BELOW_THRESHOLD) for k in (5, 6)
+    ]
     results += [a_result(7, Outcome.INFRA_ERROR), a_result(8, Outcome.PROVIDER_ERROR)]
     (task,) = one(results).tasks
     assert task.rate.value == 0.5
@@ -63,7 +75,9 @@ def test_nothing_valid_has_no_valid_rate() -> None:
 
 
 def test_the_suites_mean_weighs_tasks_and_not_trials() -> None:
-    results = [a_result(1, task="a")] + [a_result(k, Outcome.BELOW_THRESHOLD, task="b") for k in range(1, 8)]
+    results = [a_result(1, task="a")] + [
+        a_result(k, Outcome.BELOW_THRESHOLD, task="b") for k in range(1, 8)
+    ]
     subject = one(results)
     assert subject.rate == 0.5
     assert subject.interval == (0.0, 1.0)
@@ -77,7 +91,9 @@ def test_tasks_that_all_agree_have_no_interval() -> None:
 
 
 def test_pass_at_k_of_half_the_trials() -> None:
-    (task,) = one([a_result(k, Outcome.SUCCESS if k <= 4 else Outcome.NO_SUBMISSION) for k in range(1, 9)]).tasks
+    (task,) = one(
+        [a_result(k, Outcome.SUCCESS if k <= 4 else Outcome.NO_SUBMISSION) for k in range(1, 9)]
+    ).tasks
     assert list(task.pass_at) == [1, 2, 4, 8]
     assert task.pass_at[1] == 0.5
     assert task.pass_at[2] == pytest.approx(1 - 6 / 28)
@@ -87,7 +103,10 @@ def test_pass_at_k_of_half_the_trials() -> None:
 
 def test_improvement_is_over_valid_submissions_only() -> None:
     results = [a_result(k, improvement=0.1 * k) for k in range(1, 6)]
-    results += [a_result(6, Outcome.INVALID_SUBMISSION, improvement=99.0), a_result(7, Outcome.BELOW_THRESHOLD)]
+    results += [
+        a_result(6, Outcome.INVALID_SUBMISSION, improvement=99.0),
+        a_result(7, Outcome.BELOW_THRESHOLD),
+    ]
     (task,) = one(results).tasks
     assert task.gain.n == 5
     assert task.gain.mean == pytest.approx(0.3)
@@ -104,7 +123,11 @@ def test_no_improvement_known_is_none_and_not_zero() -> None:
 
 
 def test_failed_trials_are_paid_for_by_the_successful_ones() -> None:
-    results = [a_result(1, cost=1.0), a_result(2, Outcome.BELOW_THRESHOLD, cost=2.0), a_result(3, cost=3.0)]
+    results = [
+        a_result(1, cost=1.0),
+        a_result(2, Outcome.BELOW_THRESHOLD, cost=2.0),
+        a_result(3, cost=3.0),
+    ]
     used = one(results).tasks[0].efficiency
     assert (used.cost, used.cost_per_trial, used.cost_per_success) == (6.0, 2.0, 3.0)
     assert (used.steps, used.seconds, used.tokens, used.median_tokens) == (30, 180.0, 360, 120.0)
@@ -132,7 +155,13 @@ def test_what_was_not_run_uses_nothing() -> None:
 def test_the_controls_rate_stands_beside_the_agents() -> None:
     results = [a_result(k, task=t) for t in "ab" for k in (1, 2)]
     results += [
-        a_result(k, Outcome.SUCCESS if k == 1 else Outcome.BELOW_THRESHOLD, task="a", agent="baseline", model="")
+        a_result(
+            k,
+            Outcome.SUCCESS if k == 1 else Outcome.BELOW_THRESHOLD,
+            task="a",
+            agent="baseline",
+            model="",
+        )
         for k in (1, 2)
     ]
     control, agent = summarize([r.id for r in results], by_id(results), CONDITIONS)
@@ -150,7 +179,9 @@ def test_data_variants_and_sandboxes_are_never_mixed() -> None:
         a_result(1, agent="baseline", model="", data="full"),
     ]
     subjects = summarize([r.id for r in results], by_id(results), CONDITIONS)
-    found = [(s.agent, s.conditions.data, s.conditions.sandbox, s.rate, s.control) for s in subjects]
+    found = [
+        (s.agent, s.conditions.data, s.conditions.sandbox, s.rate, s.control) for s in subjects
+    ]
     assert found == [
         ("baseline", "full", "bubblewrap", 1.0, None),
         ("research", "full", "bubblewrap", 0.0, 1.0),
@@ -182,7 +213,9 @@ def test_a_task_without_trials_is_summarized() -> None:
 
 
 def test_every_number_is_a_plain_one() -> None:
-    results = [a_result(k, task=t, improvement=0.1 * k, cost=0.1) for t in "ab" for k in range(1, 6)]
+    results = [
+        a_result(k, task=t, improvement=0.1 * k, cost=0.1) for t in "ab" for k in range(1, 6)
+    ]
     results.append(a_result(6, Outcome.BELOW_THRESHOLD, task="a"))
     kinds: set[type] = set()
     _types(one(results), kinds)

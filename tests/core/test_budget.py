@@ -15,7 +15,9 @@ def test_the_published_limits_are_the_default() -> None:
 
 
 @given(st.integers(1, 100), st.floats(1, 1e6), st.integers(1, 100), st.floats(1, 1e6))
-def test_the_stricter_limit_holds(steps: int, seconds: float, own_steps: int, own_seconds: float) -> None:
+def test_the_stricter_limit_holds(
+    steps: int, seconds: float, own_steps: int, own_seconds: float
+) -> None:
     both = Budget(steps, seconds, 7, 2.0).with_override(BudgetOverride(own_steps, own_seconds))
     assert both == Budget(min(steps, own_steps), min(seconds, own_seconds), 7, 2.0)
     assert Budget(steps, seconds).with_override(BudgetOverride()) == Budget(steps, seconds)

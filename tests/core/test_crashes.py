@@ -14,7 +14,9 @@ from pytest_mlab.core.crashes import LONGEST, crash_line
 def output_of(tmp_path: Path, **files: str) -> str:
     for name, source in files.items():
         (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
-    done = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     return done.stderr
 
@@ -22,16 +24,24 @@ def output_of(tmp_path: Path, **files: str) -> str:
 def test_the_exception_and_the_place_of_the_programs_own(tmp_path: Path) -> None:
     helper = "import json\n\n\ndef load(text):\n    return json.loads(text)\n"
     output = output_of(tmp_path, train="import helper\nhelper.load('{')\n", helper=helper)
-    assert crash_line(output).startswith("helper.py:5: json.decoder.JSONDecodeError: Expecting property name")
+    assert crash_line(output).startswith(
+        "helper.py:5: json.decoder.JSONDecodeError: Expecting property name"
+    )
 
 
 def test_of_an_exception_with_a_cause_it_is_the_last(tmp_path: Path) -> None:
-    source = "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise ValueError('odd') from error\n"
+    source = (
+        "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise ValueError('odd') from"
+        " error\n"
+    )
     assert crash_line(output_of(tmp_path, train=source)) == "train.py:4: ValueError: odd"
 
 
 def test_a_syntax_error_is_one_too(tmp_path: Path) -> None:
-    assert crash_line(output_of(tmp_path, train="print(\n")) == "train.py:1: SyntaxError: '(' was never closed"
+    assert (
+        crash_line(output_of(tmp_path, train="print(\n"))
+        == "train.py:1: SyntaxError: '(' was never closed"
+    )
 
 
 @pytest.mark.parametrize("output", ["", "Killed\n", 'a line that says File "x", line 3\n'])

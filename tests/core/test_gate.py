@@ -12,12 +12,20 @@ SUCCESS, BELOW, NOT_RUN = Outcome.SUCCESS, Outcome.BELOW_THRESHOLD, Outcome.NOT_
 TRIAL, AGGREGATE, NONE = GatePolicy("trial"), GatePolicy("aggregate"), GatePolicy("none")
 
 
-def judged(policy: GatePolicy, results: list[TrialResult], missing: tuple[TrialId, ...] = ()) -> GateResult:
-    return judge_run(summarize([*(r.id for r in results), *missing], by_id(results), CONDITIONS), policy)
+def judged(
+    policy: GatePolicy, results: list[TrialResult], missing: tuple[TrialId, ...] = ()
+) -> GateResult:
+    return judge_run(
+        summarize([*(r.id for r in results), *missing], by_id(results), CONDITIONS), policy
+    )
 
 
-def trials(*outcomes: Outcome, task: str = "toy", agent: str = "research", model: str = "m") -> list[TrialResult]:
-    return [a_result(k, o, task=task, agent=agent, model=model) for k, o in enumerate(outcomes, start=1)]
+def trials(
+    *outcomes: Outcome, task: str = "toy", agent: str = "research", model: str = "m"
+) -> list[TrialResult]:
+    return [
+        a_result(k, o, task=task, agent=agent, model=model) for k, o in enumerate(outcomes, start=1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +38,9 @@ def trials(*outcomes: Outcome, task: str = "toy", agent: str = "research", model
         (None, 0.0, GatePolicy("aggregate", 0.0)),
     ],
 )
-def test_a_floor_implies_aggregate(mode: str | None, fail_under: float | None, policy: GatePolicy) -> None:
+def test_a_floor_implies_aggregate(
+    mode: str | None, fail_under: float | None, policy: GatePolicy
+) -> None:
     assert GatePolicy.resolve(mode, fail_under) == policy
 
 
@@ -66,7 +76,11 @@ def test_all_successes_pass_every_gate() -> None:
 
 def test_a_missing_trial_fails_the_run_unless_it_is_only_recorded() -> None:
     missing = (TrialId("toy", "research", "m", 9),)
-    for policy, verdict_passes, run_passes in ((TRIAL, True, False), (AGGREGATE, False, False), (NONE, True, True)):
+    for policy, verdict_passes, run_passes in (
+        (TRIAL, True, False),
+        (AGGREGATE, False, False),
+        (NONE, True, True),
+    ):
         gate = judged(policy, trials(SUCCESS), missing)
         assert [v.passed for v in gate.verdicts] == [verdict_passes] * 2
         assert [v.incomplete for v in gate.verdicts] == [True, True]
@@ -82,7 +96,9 @@ def test_errors_that_are_not_the_agents_fail_the_aggregate_gate(error: Outcome) 
     assert f"1 {error.value}" in gate.tasks[1].explanation
 
 
-@pytest.mark.parametrize("failure", [Outcome.AGENT_ERROR, Outcome.NO_SUBMISSION, Outcome.INVALID_SUBMISSION])
+@pytest.mark.parametrize(
+    "failure", [Outcome.AGENT_ERROR, Outcome.NO_SUBMISSION, Outcome.INVALID_SUBMISSION]
+)
 def test_the_agents_own_failures_are_data_to_the_aggregate_gate(failure: Outcome) -> None:
     assert judged(AGGREGATE, trials(failure, failure)).passed
 
@@ -95,14 +111,19 @@ def test_the_floor_is_one_number_for_the_mean_over_tasks() -> None:
     assert [v.passed for v in gate.tasks] == [True, True]
     (suite,) = gate.suites
     assert not suite.passed
-    assert suite.explanation == (
-        "mean success rate 0.5 [0.00, 1.00] over 2 tasks; need: mean success rate of at least 0.51, nothing missing; "
-        "2 below_threshold"
+    assert (
+        suite.explanation
+        == "mean success rate 0.5 [0.00, 1.00] over 2 tasks; need: mean success rate of at least"
+        " 0.51, nothing missing; 2 below_threshold"
     )
 
 
 def test_a_mean_that_equals_the_floor_but_for_rounding_passes() -> None:
-    results = [r for t, n in (("a", 1), ("b", 2), ("c", 0)) for r in trials(*[SUCCESS] * n, *[BELOW] * (3 - n), task=t)]
+    results = [
+        r
+        for t, n in (("a", 1), ("b", 2), ("c", 0))
+        for r in trials(*[SUCCESS] * n, *[BELOW] * (3 - n), task=t)
+    ]
     assert judged(GatePolicy("aggregate", 1 / 3), results).passed
 
 
@@ -132,9 +153,10 @@ def test_verdicts_have_stable_names_figures_and_text() -> None:
     assert (task.name, suite.name) == ("toy-research-openai-gpt-5", "suite-research-openai-gpt-5")
     assert task.value == 0.5
     assert task.interval == pytest.approx((0.0676, 0.9324), abs=1e-4)
-    assert task.explanation == (
-        "success rate 2/4 = 0.50 [0.07, 0.93]; need: every planned trial ends in a result of the agent's own; "
-        "1 below_threshold, 1 not_run"
+    assert (
+        task.explanation
+        == "success rate 2/4 = 0.50 [0.07, 0.93]; need: every planned trial ends in a result of the"
+        " agent's own; 1 below_threshold, 1 not_run"
     )
 
 

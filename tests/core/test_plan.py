@@ -14,7 +14,12 @@ def a_plan(*trials: TrialId) -> Plan:
 
 def test_a_run_has_the_published_settings_unless_told_otherwise() -> None:
     settings = RunSettings()
-    assert (settings.repeats, settings.budget, settings.data, settings.network) == (8, Budget(), "mini", False)
+    assert (settings.repeats, settings.budget, settings.data, settings.network) == (
+        8,
+        Budget(),
+        "mini",
+        False,
+    )
     assert settings.threshold is None
 
 
@@ -34,7 +39,9 @@ def test_a_plan_keeps_the_order_of_its_trials() -> None:
         (TrialId("t", "a--m", "", 1), TrialId("t", "a", "m", 1), "folder trials/t/a--m/1"),
     ],
 )
-def test_trials_that_would_overwrite_each_other_are_refused(one: TrialId, other: TrialId, shared: str) -> None:
+def test_trials_that_would_overwrite_each_other_are_refused(
+    one: TrialId, other: TrialId, shared: str
+) -> None:
     with pytest.raises(ConfigError, match=f"two trials have the {shared}.*leave one out"):
         a_plan(one, other)
 

@@ -19,7 +19,14 @@ def test_aliases_of_one_model_share_its_endpoint() -> None:
     assert endpoint(COLD) == endpoint(HOT)
     elsewhere = ModelSettings("mine", "openai/gpt-5", {"base_url": "http://here/v1"})
     assert (
-        len({endpoint(COLD), endpoint(elsewhere), endpoint(ModelSettings("x", "openai/gpt-5", api_key_env="A"))}) == 3
+        len(
+            {
+                endpoint(COLD),
+                endpoint(elsewhere),
+                endpoint(ModelSettings("x", "openai/gpt-5", api_key_env="A")),
+            }
+        )
+        == 3
     )
 
 
@@ -37,24 +44,39 @@ def test_an_option_for_a_model_replaces_one_for_all() -> None:
 
 
 def test_beside_a_limit_of_the_settings_the_stricter_holds() -> None:
-    given = [ModelSettings("a", "a", rpm=30), ModelSettings("b", "b", rpm=90), ModelSettings("c", "c")]
+    given = [
+        ModelSettings("a", "a", rpm=30),
+        ModelSettings("b", "b", rpm=90),
+        ModelSettings("c", "c"),
+    ]
     assert [model.rpm for model in with_limits(given, [PerModel(60)])] == [30, 60, 60]
     assert [model.rpm for model in with_limits(given)] == [30, 90, None]
 
 
 def test_a_limit_for_a_model_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"--mlab-tpm=clod=5: unknown model 'clod'; did you mean 'cold'"):
+    with pytest.raises(
+        ConfigError, match=r"--mlab-tpm=clod=5: unknown model 'clod'; did you mean 'cold'"
+    ):
         with_limits([COLD], tpm=[PerModel(5, "clod")])
-    assert with_limits([], tpm=[PerModel(5, "clod")]) == ()  # an ini file's, in a run without models
+    assert (
+        with_limits([], tpm=[PerModel(5, "clod")]) == ()
+    )  # an ini file's, in a run without models
 
 
 def test_a_resumed_run_takes_what_its_options_say() -> None:
     stored = [ModelSettings("a", "a", rpm=30, tpm=100), ModelSettings("b", "b", rpm=30)]
-    assert [(m.rpm, m.tpm) for m in with_new_limits(stored, [PerModel(90, "a")])] == [(90, 100), (30, None)]
+    assert [(m.rpm, m.tpm) for m in with_new_limits(stored, [PerModel(90, "a")])] == [
+        (90, 100),
+        (30, None),
+    ]
 
 
 def test_the_strictest_limit_of_an_endpoint_holds_for_all_of_its_aliases() -> None:
-    models = (ModelSettings("a", "m", rpm=30), ModelSettings("b", "m", rpm=20, tpm=1000), ModelSettings("c", "other"))
+    models = (
+        ModelSettings("a", "m", rpm=30),
+        ModelSettings("b", "m", rpm=20, tpm=1000),
+        ModelSettings("c", "other"),
+    )
     settings = RunSettings(models=models)
     assert limits_of("a", settings) == limits_of("b", settings) == (20, 1000)
     assert limits_of("c", settings) == limits_of("unnamed", settings) == (None, None)

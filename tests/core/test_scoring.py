@@ -44,7 +44,9 @@ def test_improvement_changes_sign_with_the_direction(score: float, baseline: flo
 
 
 @given(MEASURED, st.floats(0.0, 2.0), st.sampled_from([UP, DOWN]))
-def test_a_score_exactly_at_the_threshold_is_no_success(mean: float, threshold: float, direction: Direction) -> None:
+def test_a_score_exactly_at_the_threshold_is_no_success(
+    mean: float, threshold: float, direction: Direction
+) -> None:
     task = a_task(a_baseline(mean), direction=direction, threshold=Threshold(threshold))
     needed = needed_score(task, "mini")
     for tie in (needed, math.nextafter(needed, math.inf), math.nextafter(needed, -math.inf)):
@@ -83,14 +85,20 @@ def test_a_difference_beyond_rounding_counts() -> None:
     assert not beats(0.1 + 0.2 - 0.3, 0.0, UP)
 
 
-@pytest.mark.parametrize("value", [1e10, -1e10, 1e-10, 1e9, 12345678901.0, 1e6, 1e-6, 1e7, math.inf, math.nan])
+@pytest.mark.parametrize(
+    "value", [1e10, -1e10, 1e-10, 1e9, 12345678901.0, 1e6, 1e-6, 1e7, math.inf, math.nan]
+)
 def test_placeholders_are_no_baselines(value: float) -> None:
     assert is_sentinel(value)
-    with pytest.raises(ScoringError, match=r"toy.*placeholder.*mlab measure toy --data mini.*threshold\.absolute"):
+    with pytest.raises(
+        ScoringError, match=r"toy.*placeholder.*mlab measure toy --data mini.*threshold\.absolute"
+    ):
         needed_score(a_task(Baseline("starter", (value,), value, 0.0)), "mini")
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, 1.0, 10.0, 100.0, 1000.0, 56983.2, 1234567.8, 1e-4, 0.00012])
+@pytest.mark.parametrize(
+    "value", [0.0, 0.1, 1.0, 10.0, 100.0, 1000.0, 56983.2, 1234567.8, 1e-4, 0.00012]
+)
 def test_real_measurements_are_no_placeholders(value: float) -> None:
     assert not is_sentinel(value)
 
@@ -114,7 +122,9 @@ def test_an_absolute_threshold_needs_no_baseline_and_gives_no_improvement() -> N
 
 
 def test_a_relative_threshold_without_a_baseline_is_an_error() -> None:
-    with pytest.raises(ScoringError, match=r"no baseline was measured on data 'mini'.*mlab measure toy"):
+    with pytest.raises(
+        ScoringError, match=r"no baseline was measured on data 'mini'.*mlab measure toy"
+    ):
         needed_score(a_task(), "mini")
 
 
@@ -127,7 +137,9 @@ def test_an_override_replaces_the_relative_threshold_only() -> None:
     assert needed_score(a_task(a_baseline(0.5)), "mini", 0.5) == pytest.approx(0.75)
     assert needed_score(a_task(a_baseline(0.5)), "mini", 0.0) == pytest.approx(0.5)
     assert needed_score(a_task(a_baseline(0.5), direction=DOWN), "mini", 0.5) == pytest.approx(0.25)
-    assert needed_score(a_task(a_baseline(0.5), threshold=Threshold(absolute=0.9)), "mini", 0.5) == 0.9
+    assert (
+        needed_score(a_task(a_baseline(0.5), threshold=Threshold(absolute=0.9)), "mini", 0.5) == 0.9
+    )
 
 
 @pytest.mark.parametrize("threshold", [-0.1, math.nan, math.inf])
@@ -152,9 +164,13 @@ def test_a_score_must_lie_in_the_metrics_range() -> None:
     assert check_score(1.0, metric, "toy") == 1.0
     assert check_score(1.0000000000000002, metric, "toy") == pytest.approx(1.0)
     assert check_score(0, metric, "toy") == 0.0
-    with pytest.raises(EvaluatorError, match=r"accuracy = 1\.1, above the highest valid value 1\.0"):
+    with pytest.raises(
+        EvaluatorError, match=r"accuracy = 1\.1, above the highest valid value 1\.0"
+    ):
         check_score(1.1, metric, "toy")
-    with pytest.raises(EvaluatorError, match=r"accuracy = -0\.1, below the lowest valid value 0\.0"):
+    with pytest.raises(
+        EvaluatorError, match=r"accuracy = -0\.1, below the lowest valid value 0\.0"
+    ):
         check_score(-0.1, metric, "toy")
 
 
@@ -168,7 +184,10 @@ def test_numpys_numbers_become_plain_ones() -> None:
 
 def test_the_reason_says_score_and_need() -> None:
     assert judge(a_task(a_baseline(0.5)), "mini", 0.5).reason == "accuracy 0.5 is not above 0.55"
-    assert judge(a_task(a_baseline(0.5), direction=DOWN), "mini", 0.4).reason == "accuracy 0.4 is below 0.45"
+    assert (
+        judge(a_task(a_baseline(0.5), direction=DOWN), "mini", 0.4).reason
+        == "accuracy 0.4 is below 0.45"
+    )
 
 
 def test_the_prediction_interval_is_the_textbooks() -> None:

@@ -37,7 +37,9 @@ def test_an_interval_holds_its_rate_and_is_never_a_point(n: int, data: st.DataOb
 
 def test_the_clustered_interval_takes_a_task_for_one_observation() -> None:
     # mean 0.5, sd 0.5, t(0.975; 2) = 4.302653: half = 4.302653 * 0.5 / sqrt(3)
-    assert clustered_mean_interval([0.0, 0.5, 1.0], -9, 9) == pytest.approx((0.5 - 1.2421, 0.5 + 1.2421), abs=1e-4)
+    assert clustered_mean_interval([0.0, 0.5, 1.0], -9, 9) == pytest.approx(
+        (0.5 - 1.2421, 0.5 + 1.2421), abs=1e-4
+    )
     assert clustered_mean_interval([0.0, 0.5, 1.0], 0, 1) == (0.0, 1.0)
 
 
@@ -46,7 +48,9 @@ def test_no_clustered_interval_of_too_little(values: list[float]) -> None:
     assert clustered_mean_interval(values, 0, 1) is None
 
 
-@pytest.mark.parametrize("values", [[], [0.1], [0.1, 0.2], [0.3, 0.3, 0.3, 0.3], [0.1 + 0.2, 0.3, 0.3]])
+@pytest.mark.parametrize(
+    "values", [[], [0.1], [0.1, 0.2], [0.3, 0.3, 0.3, 0.3], [0.1 + 0.2, 0.3, 0.3]]
+)
 def test_no_bootstrap_interval_of_too_little(values: list[float]) -> None:
     assert bootstrap_mean_interval(values) is None
 

@@ -84,7 +84,9 @@ def test_infinity_and_nan_travel() -> None:
 
 
 def test_execnet_takes_what_comes_out(execnet_dumps: Callable[[object], bytes]) -> None:
-    pairs = to_wire({"a": 1, "b": 2.5, "c": "x\udc80", "d": None, "e": True, "f": 10**30, "g": math.nan})
+    pairs = to_wire(
+        {"a": 1, "b": 2.5, "c": "x\udc80", "d": None, "e": True, "f": 10**30, "g": math.nan}
+    )
     assert execnet_dumps(pairs)
 
 
@@ -129,7 +131,9 @@ def test_what_is_unknown_is_absent_and_never_zero() -> None:
 
 
 def test_the_end_of_a_trial_travels_as_text() -> None:
-    result = TrialResult(TrialId("toy", "a", "", 1), Outcome.AGENT_ERROR, "x", ended_by=EndedBy.KILLED)
+    result = TrialResult(
+        TrialId("toy", "a", "", 1), Outcome.AGENT_ERROR, "x", ended_by=EndedBy.KILLED
+    )
     found = dict(trial_properties(result, ""))
     assert found["mlab.ended_by"] == "killed"
     assert "mlab.model" not in found

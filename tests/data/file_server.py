@@ -29,8 +29,9 @@ Trouble = Cut | Status | Literal["ignore-range", "wrong-range", "no-length"]
 
 @dataclass
 class FileServer:
-    """``files`` by path, with a query or without; ``headers`` of answers by path, of errors by code; ``troubles`` are
-    used up one a request, ``cut_once`` when the path is read; ``ranges`` are the Range headers that came."""
+    """``files`` by path, with a query or without; ``headers`` of answers by path, of errors by
+    code; ``troubles`` are used up one a request, ``cut_once`` when the path is read; ``ranges`` are
+    the Range headers that came."""
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)

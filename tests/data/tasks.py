@@ -10,8 +10,11 @@ from pytest_mlab.suites.loader import load_task
 from tests.suites.folders import toy_task
 
 
-def task_with(folder: Path, *sources: Source, data_py: str | None = None, variant: str = "mini") -> Task:
-    """The toy task below ``folder``, with these sources for ``variant`` (its own embedded one without any)."""
+def task_with(
+    folder: Path, *sources: Source, data_py: str | None = None, variant: str = "mini"
+) -> Task:
+    """The toy task below ``folder``, with these sources for ``variant`` (its own embedded one
+    without any)."""
     place = folder / "toy"
     if not place.is_dir():
         toy_task(folder)

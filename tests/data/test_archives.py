@@ -30,7 +30,12 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
 
 
 def test_folders_and_files_of_a_tar_are_unpacked(tmp_path: Path) -> None:
-    archive = make_tar(tmp_path / "a.tgz", member("./top", tarfile.DIRTYPE), member("./top/in/file"), member("empty"))
+    archive = make_tar(
+        tmp_path / "a.tgz",
+        member("./top", tarfile.DIRTYPE),
+        member("./top/in/file"),
+        member("empty"),
+    )
     unpack(archive, tmp_path / "out")
     assert (tmp_path / "out" / "top" / "in" / "file").read_bytes() == b"xxx"
     assert (tmp_path / "out" / "empty").exists()
@@ -45,7 +50,9 @@ def test_folders_and_files_of_a_zip_are_unpacked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_paths_that_leave_the_target_are_refused_before_anything_is_written(tmp_path: Path, name: str) -> None:
+def test_paths_that_leave_the_target_are_refused_before_anything_is_written(
+    tmp_path: Path, name: str
+) -> None:
     tar = make_tar(tmp_path / "a.tar.gz", member("good"), member(name))
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("good", "x")
@@ -57,7 +64,9 @@ def test_paths_that_leave_the_target_are_refused_before_anything_is_written(tmp_
     assert not (tmp_path / "evil").exists()
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]
+)
 def test_links_and_devices_of_a_tar_are_refused(tmp_path: Path, kind: bytes) -> None:
     archive = make_tar(tmp_path / "a.tar.gz", member("good"), member("bad", kind, "/etc/passwd"))
     with pytest.raises(UnsafeArchive, match="member 'bad' is a link or a device"):
@@ -91,9 +100,8 @@ def test_a_truncated_archive_says_so(tmp_path: Path) -> None:
 
 
 def test_which_names_are_archives() -> None:
-    assert [name for name in ("a.TAR.GZ", "a.tgz", "a.zip", "a.tar", "a.csv.gz", "zip") if is_archive(name)] == [
-        "a.TAR.GZ",
-        "a.tgz",
-        "a.zip",
-        "a.tar",
-    ]
+    assert [
+        name
+        for name in ("a.TAR.GZ", "a.tgz", "a.zip", "a.tar", "a.csv.gz", "zip")
+        if is_archive(name)
+    ] == ["a.TAR.GZ", "a.tgz", "a.zip", "a.tar"]

@@ -1,4 +1,5 @@
-"""The built-in tasks' variant ``full``, from raw data in the publishers' shape to public files and answers."""
+"""The built-in tasks' variant ``full``, from raw data in the publishers' shape to public files and
+answers."""
 
 from __future__ import annotations
 
@@ -57,7 +58,11 @@ def test_kaggles_training_file_is_cut_and_the_answers_are_taken_out(
     task = built_in(name, tmp_path)
     mini = prepare(task, "mini", tmp_path / "cache")
     kaggle_file = (mini.public / "train.csv").read_text(encoding="utf-8")
-    kagglehub_has(kagglehub_cache, slug, {"train.csv": kaggle_file, "test.csv": "", "sample_submission.csv": ""})
+    kagglehub_has(
+        kagglehub_cache,
+        slug,
+        {"train.csv": kaggle_file, "test.csv": "", "sample_submission.csv": ""},
+    )
     full = prepare(task, "full", tmp_path / "cache", consent=[slug])
     header, rows = table(mini.public / "train.csv")
     train_header, train = table(full.public / "train.csv")
@@ -73,7 +78,9 @@ def test_kaggles_training_file_is_cut_and_the_answers_are_taken_out(
     assert 0.15 < len(test) / len(rows) < 0.25
 
 
-def test_cifar10s_archive_becomes_batches_without_test_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cifar10s_archive_becomes_batches_without_test_labels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     numpy = pytest.importorskip("numpy")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
@@ -89,20 +96,28 @@ def test_cifar10s_archive_becomes_batches_without_test_labels(tmp_path: Path, mo
         address = f"{server.address}/~kriz/cifar-10-python.tar.gz"
         local = replace(source, ref=address, sha256=hashlib.sha256(archive).hexdigest())
         variant = replace(task.variants["full"], sources=(local,))
-        full = prepare(replace(task, variants={**task.variants, "full": variant}), "full", tmp_path / "cache")
+        full = prepare(
+            replace(task, variants={**task.variants, "full": variant}), "full", tmp_path / "cache"
+        )
         assert server.ranges == ["", f"bytes={len(archive) // 2}-"]
     for number, name in enumerate(CIFAR_BATCHES):
-        batch = pickle.loads((full.public / "data" / "cifar-10-batches-py" / name).read_bytes(), encoding="bytes")
+        batch = pickle.loads(
+            (full.public / "data" / "cifar-10-batches-py" / name).read_bytes(), encoding="bytes"
+        )
         content = hashlib.shake_128(name.encode()).digest(20 * 3072)
         assert (batch[b"data"] == as_array(content)).all()
         labels = [(number + row) % 10 for row in range(20)]
         assert batch[b"labels"] == ([-1] * 20 if name == "test_batch" else labels)
-        assert not any(word in b"".join(batch[b"filenames"]) for word in (b"airplane", b"cat", b"truck"))
+        assert not any(
+            word in b"".join(batch[b"filenames"]) for word in (b"airplane", b"cat", b"truck")
+        )
     _, answers = table(full.answers / "answers.csv")
     assert answers == [[str(row), str((5 + row) % 10)] for row in range(20)]
 
 
-def test_clrs_asks_for_the_package_that_makes_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clrs_asks_for_the_package_that_makes_its_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     versions = {"dm-clrs": ""}
 
     def version(name: str) -> str:
@@ -151,7 +166,11 @@ PINNED: Mapping[
 
 @pytest.mark.parametrize("name", ROUTES)
 def test_real_data_come_by_the_publishers_route_and_are_pinned(name: str, tmp_path: Path) -> None:
-    sources = [source for source in built_in(name, tmp_path).variants["full"].sources if source.kind != "embedded"]
+    sources = [
+        source
+        for source in built_in(name, tmp_path).variants["full"].sources
+        if source.kind != "embedded"
+    ]
     assert [source.kind for source in sources] == ROUTES[name]
     for source in sources:
         assert PINNED[source.kind](source), source.ref

@@ -31,7 +31,9 @@ def runs(counter: Path) -> int:
 
 
 def leftovers(cache: Path) -> list[str]:
-    return [path.name for path in (cache / "data" / "toy").iterdir() if path.name.startswith(".tmp")]
+    return [
+        path.name for path in (cache / "data" / "toy").iterdir() if path.name.startswith(".tmp")
+    ]
 
 
 def test_public_files_and_answers_are_apart_and_have_digests(tmp_path: Path) -> None:
@@ -64,7 +66,9 @@ def test_prepared_data_are_not_prepared_again(tmp_path: Path) -> None:
     assert runs(counter) == 2
 
 
-def test_editing_the_description_prepares_nothing_again_but_editing_what_data_are_made_of_does(tmp_path: Path) -> None:
+def test_editing_the_description_prepares_nothing_again_but_editing_what_data_are_made_of_does(
+    tmp_path: Path,
+) -> None:
     code, counter = counted(tmp_path)
     prepare(task_with(tmp_path, data_py=code), "mini", tmp_path / "cache")
     edit(tmp_path / "toy" / "description.md", "Predict", "Please predict")
@@ -119,7 +123,9 @@ def test_a_torn_manifest_means_not_prepared(tmp_path: Path) -> None:
 
 
 def test_an_unknown_variant_is_answered_with_those_that_exist(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="task toy has no data variant 'maxi'; it has: mini, full"):
+    with pytest.raises(
+        ConfigError, match="task toy has no data variant 'maxi'; it has: mini, full"
+    ):
         prepare(task_with(tmp_path), "maxi", tmp_path / "cache")
 
 
@@ -136,7 +142,14 @@ def prepare(raw, public, answers, variant):
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        (RAISES, ["data.py (mini) failed with exit status 1", 'File "data.py", line 2', "KeyError: 'SalePrice'"]),
+        (
+            RAISES,
+            [
+                "data.py (mini) failed with exit status 1",
+                'File "data.py", line 2',
+                "KeyError: 'SalePrice'",
+            ],
+        ),
         (EXITS, ["was killed by signal 11"]),
         (CHATTY, ["failed with exit status 3", "the end"]),
         ("x = 1\n", ["has no attribute 'prepare'"]),
@@ -158,7 +171,8 @@ def test_a_failing_data_py_is_the_tasks_fault_and_leaves_nothing(
 def test_a_missing_package_names_the_tasks_requirements(tmp_path: Path) -> None:
     task = task_with(tmp_path, data_py="import no_such_package_here\n")
     with pytest.raises(
-        DataUnavailable, match=r'No module named .no_such_package_here.; mend: pip install "numpy>=1\.26"'
+        DataUnavailable,
+        match=r'No module named .no_such_package_here.; mend: pip install "numpy>=1\.26"',
     ):
         prepare(task, "mini", tmp_path / "cache")
     source = Source("embedded", "raw/points.csv", licence="CC0")
@@ -167,13 +181,20 @@ def test_a_missing_package_names_the_tasks_requirements(tmp_path: Path) -> None:
         prepare(full, "full", tmp_path / "cache")
 
 
-PUBLISHES = DATA_PY + "    (public / {name!r}).parent.mkdir(exist_ok=True)\n    (public / {name!r}).{write}\n"
+PUBLISHES = (
+    DATA_PY
+    + "    (public / {name!r}).parent.mkdir(exist_ok=True)\n    (public / {name!r}).{write}\n"
+)
 
 
 @pytest.mark.parametrize(
     ("name", "write", "expected"),
     [
-        ("sub/copy.csv", "write_text(lines[-1] + '\\n')", "public/sub/copy.csv is the same file as answers/answer.csv"),
+        (
+            "sub/copy.csv",
+            "write_text(lines[-1] + '\\n')",
+            "public/sub/copy.csv is the same file as answers/answer.csv",
+        ),
         ("train.py", "write_text('x')", "wrote public/train.py, but env/train.py exists too"),
         ("link.csv", "symlink_to(raw / 'points.csv')", "wrote public/link.csv, which is a link"),
     ],
@@ -218,18 +239,25 @@ def test_data_py_sees_neither_the_task_folder_nor_the_environment(
 
 def test_an_embedded_file_that_changed_is_refused(tmp_path: Path) -> None:
     source = Source("embedded", "raw/points.csv", sha256="0" * 64)
-    with pytest.raises(SuiteError, match=r"points\.csv: sha256 is [0-9a-f]{64}, .*task\.toml says 0000"):
+    with pytest.raises(
+        SuiteError, match=r"points\.csv: sha256 is [0-9a-f]{64}, .*task\.toml says 0000"
+    ):
         prepare(task_with(tmp_path, source), "mini", tmp_path / "cache")
 
 
 def test_sources_that_bring_the_same_path_are_refused(tmp_path: Path) -> None:
     source = Source("embedded", "raw/points.csv")
-    with pytest.raises(SuiteError, match=r"two sources of the task bring the same path 'points\.csv'"):
+    with pytest.raises(
+        SuiteError, match=r"two sources of the task bring the same path 'points\.csv'"
+    ):
         prepare(task_with(tmp_path, source, source), "mini", tmp_path / "cache")
 
 
 def test_a_folder_may_be_embedded_and_a_generator_brings_nothing(tmp_path: Path) -> None:
-    code = "def prepare(raw, public, answers, variant):\n    (answers / 'raw').write_text(str([*raw.rglob('*.csv')]))\n"
+    code = (
+        "def prepare(raw, public, answers, variant):\n    (answers /"
+        " 'raw').write_text(str([*raw.rglob('*.csv')]))\n"
+    )
     task = task_with(tmp_path, Source("embedded", "raw"), Source("generator"), data_py=code)
     ready = prepare(task, "mini", tmp_path / "cache")
     assert "raw/raw/points.csv" in (ready.answers / "raw").read_text()
@@ -308,7 +336,9 @@ WAITS = (
 )
 
 
-def test_a_killed_prepare_leaves_nothing_half_done_and_the_next_one_succeeds(tmp_path: Path) -> None:
+def test_a_killed_prepare_leaves_nothing_half_done_and_the_next_one_succeeds(
+    tmp_path: Path,
+) -> None:
     told, gate, cache = tmp_path / "told", tmp_path / "gate", tmp_path / "cache"
     os.mkfifo(told)
     os.mkfifo(gate)
@@ -324,5 +354,7 @@ def test_a_killed_prepare_leaves_nothing_half_done_and_the_next_one_succeeds(tmp
     os.close(held)
     assert is_prepared(task, "mini", cache) is None
     assert len(leftovers(cache)) == 1
-    assert (prepare(task_with(tmp_path, data_py=DATA_PY), "mini", cache).public / "train.csv").exists()
+    assert (
+        prepare(task_with(tmp_path, data_py=DATA_PY), "mini", cache).public / "train.csv"
+    ).exists()
     assert leftovers(cache) == []

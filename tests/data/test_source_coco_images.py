@@ -33,10 +33,15 @@ def content(number: int) -> bytes:
     return b"image %d" % number * 100
 
 
-def task_for(tmp_path: Path, server: FileServer, *, names: dict[int, str] | None = None, consent: str = "") -> Task:
+def task_for(
+    tmp_path: Path, server: FileServer, *, names: dict[int, str] | None = None, consent: str = ""
+) -> Task:
     """A task with an embedded list of the server's images."""
     entries = [
-        {"file_name": (names or {}).get(n, f"{n}.png"), "coco_url": f"{server.address}/images/{n}.png"}
+        {
+            "file_name": (names or {}).get(n, f"{n}.png"),
+            "coco_url": f"{server.address}/images/{n}.png",
+        }
         for n in range(COUNT)
     ]
     return task_with_list(tmp_path, json.dumps({"images": entries}), consent=consent)
@@ -64,9 +69,13 @@ def test_all_images_are_fetched_once(tmp_path: Path, server: FileServer) -> None
 
 def test_an_image_that_is_listed_twice_is_fetched_once(tmp_path: Path, server: FileServer) -> None:
     url = f"{server.address}/images/3.png"
-    listed = {"images": [{"file_name": "a.png", "coco_url": url}, {"file_name": "b.png", "coco_url": url}]}
+    listed = {
+        "images": [{"file_name": "a.png", "coco_url": url}, {"file_name": "b.png", "coco_url": url}]
+    }
     ready = prepare(task_with_list(tmp_path, json.dumps(listed)), "full", tmp_path / "cache")
-    assert (ready.public / "images" / "a.png").read_bytes() == (ready.public / "images" / "b.png").read_bytes()
+    assert (ready.public / "images" / "a.png").read_bytes() == (
+        ready.public / "images" / "b.png"
+    ).read_bytes()
     assert len(server.ranges) == 1
 
 
@@ -81,7 +90,10 @@ def test_trouble_on_the_way_is_got_over(tmp_path: Path, server: FileServer) -> N
 def test_missing_images_are_counted_and_the_others_kept(tmp_path: Path, server: FileServer) -> None:
     gone = server.files.pop("/images/7.png")
     task = task_for(tmp_path, server)
-    with pytest.raises(DataUnavailable, match=r"1 of 20 images are missing, among them \S+/images/7\.png \(the server"):
+    with pytest.raises(
+        DataUnavailable,
+        match=r"1 of 20 images are missing, among them \S+/images/7\.png \(the server",
+    ):
         prepare(task, "full", tmp_path / "cache")
     server.files["/images/7.png"] = gone
     before = len(server.ranges)
@@ -107,19 +119,26 @@ def test_nobody_there_is_said_after_three_attempts_at_the_first_images(
     monkeypatch.setattr(coco_images, "_sleep", waits.append)
     monkeypatch.setattr(coco_images, "AT_ONCE", 2)
     server.address = "http://127.0.0.1:1"
-    with pytest.raises(DataUnavailable, match=r"20 of 20 images are missing, among them .*ConnectError"):
+    with pytest.raises(
+        DataUnavailable, match=r"20 of 20 images are missing, among them .*ConnectError"
+    ):
         prepare(task_for(tmp_path, server), "full", tmp_path / "cache")
     assert set(waits) == {download.UNREACHED_PAUSE}
     assert len(waits) <= 2 * 2 * 2
 
 
-def test_images_of_a_server_that_is_away_do_not_end_those_of_another(tmp_path: Path, server: FileServer) -> None:
+def test_images_of_a_server_that_is_away_do_not_end_those_of_another(
+    tmp_path: Path, server: FileServer
+) -> None:
     addresses = [f"{server.address}/images/{n}.png" for n in range(COUNT)]
     addresses[10] = "http://127.0.0.1:1/gone.png"
-    entries = [{"file_name": f"{n}.png", "coco_url": address} for n, address in enumerate(addresses)]
+    entries = [
+        {"file_name": f"{n}.png", "coco_url": address} for n, address in enumerate(addresses)
+    ]
     task = task_with_list(tmp_path, json.dumps({"images": entries}))
     with pytest.raises(
-        DataUnavailable, match=r"1 of 20 images are missing, among them http://127\.0\.0\.1:1/gone\.png"
+        DataUnavailable,
+        match=r"1 of 20 images are missing, among them http://127\.0\.0\.1:1/gone\.png",
     ):
         prepare(task, "full", tmp_path / "cache")
 
@@ -131,7 +150,9 @@ def test_an_empty_answer_is_no_image(tmp_path: Path, server: FileServer) -> None
 
 
 @pytest.mark.parametrize("name", ["../out.png", "/etc/passwd", "a/b.png", "", ".hidden"])
-def test_names_outside_the_folder_are_refused(tmp_path: Path, server: FileServer, name: str) -> None:
+def test_names_outside_the_folder_are_refused(
+    tmp_path: Path, server: FileServer, name: str
+) -> None:
     with pytest.raises(SuiteError, match="which is not safe"):
         prepare(task_for(tmp_path, server, names={4: name}), "full", tmp_path / "cache")
     assert not server.ranges
@@ -143,21 +164,30 @@ def test_other_kinds_of_addresses_are_refused(tmp_path: Path) -> None:
         prepare(task_with_list(tmp_path, json.dumps(listed)), "full", tmp_path / "cache")
 
 
-@pytest.mark.parametrize("listed", ["", "[]", "{}", '{"images": [{"file_name": "a.png"}]}', '{"images": 3}'])
+@pytest.mark.parametrize(
+    "listed", ["", "[]", "{}", '{"images": [{"file_name": "a.png"}]}', '{"images": 3}']
+)
 def test_what_is_no_list_of_images_is_the_tasks_fault(tmp_path: Path, listed: str) -> None:
     with pytest.raises(SuiteError, match=r"train\.json is no COCO file"):
         prepare(task_with_list(tmp_path, listed), "full", tmp_path / "cache")
 
 
-def test_rules_and_size_are_said_before_anything_is_fetched(tmp_path: Path, server: FileServer) -> None:
+def test_rules_and_size_are_said_before_anything_is_fetched(
+    tmp_path: Path, server: FileServer
+) -> None:
     task = task_for(tmp_path, server, consent="https://example.org/terms")
-    with pytest.raises(DataUnavailable, match=r"1 MB, licence: CC BY\) come under rules .* https://example\.org/terms"):
+    with pytest.raises(
+        DataUnavailable,
+        match=r"1 MB, licence: CC BY\) come under rules .* https://example\.org/terms",
+    ):
         prepare(task, "full", tmp_path / "cache")
     assert not server.ranges
     prepare(task, "full", tmp_path / "cache", consent=[task.name])
 
 
-def test_a_missing_package_is_named(tmp_path: Path, server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(
+    tmp_path: Path, server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(DataUnavailable, match="needs the package httpx"):
         prepare(task_for(tmp_path, server), "full", tmp_path / "cache")

@@ -21,7 +21,10 @@ from tests.data.tasks import COPY_ALL, task_with
 
 BUCKET = "goes_contrails_dataset"
 LIST = f"/storage/v1/b/{BUCKET}/o"
-TRAIN, TEST = "2023/tfrecords/train.tfrecords-00000-of-00100", "2023/tfrecords/validation.tfrecords-00000-of-00100"
+TRAIN, TEST = (
+    "2023/tfrecords/train.tfrecords-00000-of-00100",
+    "2023/tfrecords/validation.tfrecords-00000-of-00100",
+)
 OBJECTS = {
     TRAIN: bytes(range(256)) * 400,
     TEST: b"validation" * 100,
@@ -40,7 +43,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
         yield running
 
 
-def full_task(tmp_path: Path, pattern: str = "2023/tfrecords/*.tfrecords-*", consent: str = "") -> Task:
+def full_task(
+    tmp_path: Path, pattern: str = "2023/tfrecords/*.tfrecords-*", consent: str = ""
+) -> Task:
     source = Source("gcs", f"{BUCKET}/{pattern}", size_mb=1.0, licence="CC BY 4.0", consent=consent)
     return task_with(tmp_path, source, data_py=COPY_ALL, variant="full")
 
@@ -62,7 +67,10 @@ def test_the_objects_that_match_are_fetched_once(tmp_path: Path, server: FileSer
 @pytest.mark.parametrize(
     ("pattern", "names"),
     [
-        ("2023/*/train*", {"tfrecords/train.tfrecords-00000-of-00100", "other/train.tfrecords-00000-of-00100"}),
+        (
+            "2023/*/train*",
+            {"tfrecords/train.tfrecords-00000-of-00100", "other/train.tfrecords-00000-of-00100"},
+        ),
         (TRAIN, {"train.tfrecords-00000-of-00100"}),
         ("2023/tfrecords/notes.???", {"notes.txt"}),
     ],
@@ -92,7 +100,10 @@ def test_a_download_that_was_cut_goes_on_where_it_ended(tmp_path: Path, server: 
 def test_another_content_than_listed_is_refused(tmp_path: Path, server: FileServer) -> None:
     server.files[f"/{BUCKET}/{TRAIN}"] = b"x" * len(OBJECTS[TRAIN])
     right = hashlib.md5(OBJECTS[TRAIN]).hexdigest()
-    with pytest.raises(DataUnavailable, match=rf"is not the expected file: md5 \w+ \(102400 bytes\), expected {right}"):
+    with pytest.raises(
+        DataUnavailable,
+        match=rf"is not the expected file: md5 \w+ \(102400 bytes\), expected {right}",
+    ):
         contents(tmp_path, full_task(tmp_path))
 
 
@@ -113,7 +124,9 @@ def test_a_new_generation_is_another_object(tmp_path: Path, server: FileServer) 
     contents(tmp_path, task)
     content = bytes(reversed(OBJECTS[TRAIN]))
     listed = json.loads(server.files[LIST])
-    listed["items"][0].update(generation="7", md5Hash=base64.b64encode(hashlib.md5(content).digest()).decode())
+    listed["items"][0].update(
+        generation="7", md5Hash=base64.b64encode(hashlib.md5(content).digest()).decode()
+    )
     server.files[LIST] = json.dumps(listed).encode()
     server.files[f"/{BUCKET}/{TRAIN}"] = content
     assert contents(tmp_path, task, force=True)[Path(TRAIN).name] == content
@@ -125,11 +138,14 @@ def test_number_size_and_licence_are_said_as_they_are_before_an_object_is_fetche
     contents(tmp_path, full_task(tmp_path), progress=True)
     said = capsys.readouterr().err
     assert (
-        f"downloading 2 of 2 objects of {BUCKET}/2023/tfrecords/*.tfrecords-* (0.1034 MB, licence: CC BY 4.0)" in said
+        f"downloading 2 of 2 objects of {BUCKET}/2023/tfrecords/*.tfrecords-* (0.1034 MB, licence:"
+        " CC BY 4.0)" in said
     )
 
 
-def test_rules_must_have_been_accepted_before_the_list_is_read(tmp_path: Path, server: FileServer) -> None:
+def test_rules_must_have_been_accepted_before_the_list_is_read(
+    tmp_path: Path, server: FileServer
+) -> None:
     task = full_task(tmp_path, consent="https://rules.invalid")
     with pytest.raises(DataUnavailable, match=r"read them at https://rules\.invalid"):
         contents(tmp_path, task)
@@ -142,18 +158,25 @@ def test_no_such_objects_are_the_tasks_fault(tmp_path: Path, server: FileServer)
         contents(tmp_path, full_task(tmp_path, "2023/tfrecords/*.zip"))
 
 
-@pytest.mark.parametrize("name", ["2023/tfrecords/../../x.tfrecords-1", "2023/tfrecords//x.tfrecords-1"])
-def test_names_outside_the_folder_are_refused(tmp_path: Path, server: FileServer, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["2023/tfrecords/../../x.tfrecords-1", "2023/tfrecords//x.tfrecords-1"]
+)
+def test_names_outside_the_folder_are_refused(
+    tmp_path: Path, server: FileServer, name: str
+) -> None:
     bucket_serves(server, BUCKET, {name: b"x"})
     with pytest.raises(DataUnavailable, match="which is no safe path"):
         contents(tmp_path, full_task(tmp_path))
 
 
 @pytest.mark.parametrize(("status", "requests"), [(404, 1), (403, 1), (503, 5)])
-def test_a_bucket_that_refuses_its_list(tmp_path: Path, server: FileServer, status: int, requests: int) -> None:
+def test_a_bucket_that_refuses_its_list(
+    tmp_path: Path, server: FileServer, status: int, requests: int
+) -> None:
     server.troubles = [Status(status)] * 10
     with pytest.raises(
-        DataUnavailable, match=rf"the list of {BUCKET}/.*the server answers {status}; mend: mlab prepare"
+        DataUnavailable,
+        match=rf"the list of {BUCKET}/.*the server answers {status}; mend: mlab prepare",
     ):
         contents(tmp_path, full_task(tmp_path))
     assert len(server.ranges) == requests
@@ -165,7 +188,9 @@ def test_a_list_that_is_none(tmp_path: Path, server: FileServer) -> None:
         contents(tmp_path, full_task(tmp_path))
 
 
-def test_nobody_there_is_said_after_three_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_there_is_said_after_three_attempts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waits: list[float] = []
     monkeypatch.setattr(download, "_sleep", waits.append)
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "127.0.0.1:1")

@@ -36,16 +36,22 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def source(server: FileServer, path: str = "/points.bin", *, consent: str = "", digest: str = "") -> Source:
+def source(
+    server: FileServer, path: str = "/points.bin", *, consent: str = "", digest: str = ""
+) -> Source:
     digest = digest or sha256(server.files.get(path, b""))
-    return Source("http", server.address + path, digest, size_mb=1.0, licence="CC0", consent=consent)
+    return Source(
+        "http", server.address + path, digest, size_mb=1.0, licence="CC0", consent=consent
+    )
 
 
 def full_task(tmp_path: Path, *sources: Source) -> Task:
     return task_with(tmp_path, *sources, data_py=COPY_ALL, variant="full")
 
 
-def test_a_file_is_downloaded_and_kept_for_the_next_time(tmp_path: Path, server: FileServer) -> None:
+def test_a_file_is_downloaded_and_kept_for_the_next_time(
+    tmp_path: Path, server: FileServer
+) -> None:
     task = full_task(tmp_path, source(server))
     ready = prepare(task, "full", tmp_path / "cache")
     assert (ready.public / "points.bin").read_bytes() == CONTENT
@@ -58,7 +64,9 @@ def test_a_damaged_download_is_fetched_again(tmp_path: Path, server: FileServer)
     prepare(task, "full", tmp_path / "cache")
     (kept,) = (tmp_path / "cache" / "downloads").glob("*.bin")
     kept.write_bytes(b"damaged")
-    assert (prepare(task, "full", tmp_path / "cache", force=True).public / "points.bin").read_bytes() == CONTENT
+    assert (
+        prepare(task, "full", tmp_path / "cache", force=True).public / "points.bin"
+    ).read_bytes() == CONTENT
     assert len(server.ranges) == 2
 
 
@@ -69,11 +77,14 @@ def test_a_cut_connection_is_taken_up_where_it_ended(tmp_path: Path, server: Fil
     assert server.ranges == ["", "bytes=300000-", "bytes=700000-", "bytes=700000-", "bytes=700000-"]
 
 
-def test_a_later_invocation_resumes_what_an_earlier_one_kept(tmp_path: Path, server: FileServer) -> None:
+def test_a_later_invocation_resumes_what_an_earlier_one_kept(
+    tmp_path: Path, server: FileServer
+) -> None:
     task = full_task(tmp_path, source(server))
     server.troubles = [Cut(500_000), *[Status(500)] * download.FRUITLESS_ATTEMPTS]
     with pytest.raises(
-        DataUnavailable, match=r"the server answers 500\); 500000 bytes are kept; mend: mlab prepare toy"
+        DataUnavailable,
+        match=r"the server answers 500\); 500000 bytes are kept; mend: mlab prepare toy",
     ):
         prepare(task, "full", tmp_path / "cache")
     assert len(server.ranges) == 1 + download.FRUITLESS_ATTEMPTS
@@ -90,7 +101,9 @@ def test_a_server_that_cannot_resume_is_read_from_the_start(
     assert (ready.public / "points.bin").read_bytes() == CONTENT
 
 
-def test_a_server_that_tells_no_length_is_believed_by_the_checksum(tmp_path: Path, server: FileServer) -> None:
+def test_a_server_that_tells_no_length_is_believed_by_the_checksum(
+    tmp_path: Path, server: FileServer
+) -> None:
     server.troubles = ["no-length"]
     ready = prepare(full_task(tmp_path, source(server)), "full", tmp_path / "cache")
     assert (ready.public / "points.bin").read_bytes() == CONTENT
@@ -106,13 +119,17 @@ def part_of(tmp_path: Path, server: FileServer, content: bytes) -> Task:
 
 
 @pytest.mark.parametrize("left", [CONTENT, CONTENT + b"more", b"other" * 1000, CONTENT[:-1]])
-def test_whatever_was_left_the_file_comes_out_right(tmp_path: Path, server: FileServer, left: bytes) -> None:
+def test_whatever_was_left_the_file_comes_out_right(
+    tmp_path: Path, server: FileServer, left: bytes
+) -> None:
     task = part_of(tmp_path, server, left)
     assert (prepare(task, "full", tmp_path / "cache").public / "points.bin").read_bytes() == CONTENT
     assert list((tmp_path / "cache" / "downloads").glob("*.part")) == []
 
 
-def test_another_file_than_expected_is_refused_and_not_kept(tmp_path: Path, server: FileServer) -> None:
+def test_another_file_than_expected_is_refused_and_not_kept(
+    tmp_path: Path, server: FileServer
+) -> None:
     task = full_task(tmp_path, source(server, digest="1" * 64))
     with pytest.raises(DataUnavailable) as caught:
         prepare(task, "full", tmp_path / "cache")
@@ -165,7 +182,9 @@ def test_a_server_that_was_there_is_waited_for(
     assert sum(waits) > 10
 
 
-def test_rules_must_have_been_accepted_before_a_byte_is_fetched(tmp_path: Path, server: FileServer) -> None:
+def test_rules_must_have_been_accepted_before_a_byte_is_fetched(
+    tmp_path: Path, server: FileServer
+) -> None:
     task = full_task(tmp_path, source(server, consent="https://rules.invalid"))
     with pytest.raises(DataUnavailable) as caught:
         prepare(task, "full", tmp_path / "cache", consent=["another"])
@@ -176,7 +195,10 @@ def test_rules_must_have_been_accepted_before_a_byte_is_fetched(tmp_path: Path, 
 
 
 def test_size_and_licence_are_said_first_and_a_terminal_shows_a_bar(
-    tmp_path: Path, server: FileServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    server: FileServer,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     task = full_task(tmp_path, source(server))
     prepare(task, "full", tmp_path / "quiet")
@@ -191,11 +213,15 @@ def test_size_and_licence_are_said_first_and_a_terminal_shows_a_bar(
     assert said.index("(1 MB, licence: CC0)") < said.index("100%")
 
 
-def test_the_command_names_a_cache_that_is_not_the_default(tmp_path: Path, server: FileServer) -> None:
+def test_the_command_names_a_cache_that_is_not_the_default(
+    tmp_path: Path, server: FileServer
+) -> None:
     task = full_task(tmp_path, source(server, consent="https://rules.invalid"))
     with pytest.raises(DataUnavailable) as caught:
         prepare(task, "full", tmp_path / "my cache")
-    assert caught.value.mend.endswith(f"--suite lab --cache-dir '{tmp_path}/my cache' --accept-rules toy")
+    assert caught.value.mend.endswith(
+        f"--suite lab --cache-dir '{tmp_path}/my cache' --accept-rules toy"
+    )
 
 
 @pytest.mark.parametrize("package", ["httpx", "tqdm"])
@@ -206,23 +232,33 @@ def test_a_missing_package_is_named_with_the_command(
     with pytest.raises(DataUnavailable) as caught:
         prepare(full_task(tmp_path, source(server)), "full", tmp_path / "cache")
     assert f"needs the package {package}" in str(caught.value)
-    assert caught.value.mend.startswith('pip install "pytest-mlab[full]" && mlab prepare toy --data full')
+    assert caught.value.mend.startswith(
+        'pip install "pytest-mlab[full]" && mlab prepare toy --data full'
+    )
 
 
 def test_an_archive_is_unpacked(tmp_path: Path, server: FileServer) -> None:
     server.files["/~kriz/cifar-10-python.tar.gz"] = cifar10_archive()
     server.troubles = [Cut(100)]
-    ready = prepare(full_task(tmp_path, source(server, "/~kriz/cifar-10-python.tar.gz")), "full", tmp_path / "cache")
+    ready = prepare(
+        full_task(tmp_path, source(server, "/~kriz/cifar-10-python.tar.gz")),
+        "full",
+        tmp_path / "cache",
+    )
     folder = ready.public / "cifar-10-batches-py"
     assert len(list(folder.iterdir())) == 8
     with (folder / "test_batch").open("rb") as stream:
         assert pickle.load(stream)[b"labels"] == [5, 6]
 
 
-def test_an_archive_that_would_write_elsewhere_is_the_tasks_fault(tmp_path: Path, server: FileServer) -> None:
+def test_an_archive_that_would_write_elsewhere_is_the_tasks_fault(
+    tmp_path: Path, server: FileServer
+) -> None:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
         archive.addfile(tarfile.TarInfo("../../evil"), io.BytesIO())
     server.files["/evil.tar.gz"] = out.getvalue()
-    with pytest.raises(SuiteError, match=r"evil\.tar\.gz: member '\.\./\.\./evil' would be written outside"):
+    with pytest.raises(
+        SuiteError, match=r"evil\.tar\.gz: member '\.\./\.\./evil' would be written outside"
+    ):
         prepare(full_task(tmp_path, source(server, "/evil.tar.gz")), "full", tmp_path / "cache")

@@ -1,4 +1,5 @@
-"""Hugging Face data through the real huggingface_hub: from its cache, and from a stand-in for the hub."""
+"""Hugging Face data through the real huggingface_hub: from its cache, and from a stand-in for the
+hub."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     point_hub_at(monkeypatch, "http://127.0.0.1:1")
     sleep = time.sleep
-    monkeypatch.setattr(time, "sleep", lambda seconds: sleep(min(seconds, 0.001)))  # the hub's waits between attempts
+    monkeypatch.setattr(
+        time, "sleep", lambda seconds: sleep(min(seconds, 0.001))
+    )  # the hub's waits between attempts
     monkeypatch.setattr(download, "_sleep", lambda seconds: None)
     return tmp_path / "hub"
 
@@ -79,7 +82,9 @@ def test_files_named_one_by_one_come_from_the_cache_without_the_network(
     tmp_path: Path, hub_cache: Path, server: FileServer
 ) -> None:
     hub_cache_has(hub_cache, REPOSITORY, REVISION, FILES)
-    assert contents(tmp_path, full_task(tmp_path, f"{TEST},{TRAIN}")) == {name: FILES[name] for name in (TEST, TRAIN)}
+    assert contents(tmp_path, full_task(tmp_path, f"{TEST},{TRAIN}")) == {
+        name: FILES[name] for name in (TEST, TRAIN)
+    }
     assert server.ranges == []
 
 
@@ -92,11 +97,17 @@ def test_files_named_one_by_one_come_from_the_cache_without_the_network(
         (f"README.md,{TEST}", {"README.md", TEST}),
     ],
 )
-def test_a_revisions_files_are_downloaded(tmp_path: Path, server: FileServer, paths: str, expected: set[str]) -> None:
-    assert contents(tmp_path, full_task(tmp_path, paths)) == {name: FILES[name] for name in expected}
+def test_a_revisions_files_are_downloaded(
+    tmp_path: Path, server: FileServer, paths: str, expected: set[str]
+) -> None:
+    assert contents(tmp_path, full_task(tmp_path, paths)) == {
+        name: FILES[name] for name in expected
+    }
 
 
-def test_a_cache_that_lacks_a_file_is_completed(tmp_path: Path, hub_cache: Path, server: FileServer) -> None:
+def test_a_cache_that_lacks_a_file_is_completed(
+    tmp_path: Path, hub_cache: Path, server: FileServer
+) -> None:
     hub_cache_has(hub_cache, REPOSITORY, REVISION, {TEST: FILES[TEST], "README.md": b"# points\n"})
     assert set(contents(tmp_path, full_task(tmp_path, f"{TEST},{TRAIN}"))) == {TEST, TRAIN}
 
@@ -120,12 +131,16 @@ def test_a_file_is_checked_by_its_sha256(tmp_path: Path, hub_cache: Path) -> Non
     hub_cache_has(hub_cache, REPOSITORY, REVISION, FILES)
     right = hashlib.sha256(FILES[TRAIN]).hexdigest()
     assert contents(tmp_path, full_task(tmp_path, TRAIN, sha256=right)) == {TRAIN: FILES[TRAIN]}
-    with pytest.raises(DataUnavailable, match=rf"sha256 {right}, expected {'1' * 64}; remove .*blobs"):
+    with pytest.raises(
+        DataUnavailable, match=rf"sha256 {right}, expected {'1' * 64}; remove .*blobs"
+    ):
         prepare(full_task(tmp_path, TRAIN, sha256="1" * 64), "full", tmp_path / "another")
 
 
 @pytest.mark.parametrize("paths", ["plain/no-such.parquet", "*.csv"])
-def test_a_path_that_is_not_there_is_the_tasks_fault(tmp_path: Path, server: FileServer, paths: str) -> None:
+def test_a_path_that_is_not_there_is_the_tasks_fault(
+    tmp_path: Path, server: FileServer, paths: str
+) -> None:
     with pytest.raises(SuiteError, match=r"the repository has no file '.*' at this revision"):
         prepare(full_task(tmp_path, paths), "full", tmp_path / "cache")
 
@@ -133,12 +148,26 @@ def test_a_path_that_is_not_there_is_the_tasks_fault(tmp_path: Path, server: Fil
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("RepoNotFound", "no such repository, or shows it only to accounts that accepted its terms; mend: HF_TOKEN="),
-        ("GatedRepo", "no such repository, or shows it only to accounts that accepted its terms; mend: HF_TOKEN="),
+        (
+            "RepoNotFound",
+            (
+                "no such repository, or shows it only to accounts that accepted its terms; mend:"
+                " HF_TOKEN="
+            ),
+        ),
+        (
+            "GatedRepo",
+            (
+                "no such repository, or shows it only to accounts that accepted its terms; mend:"
+                " HF_TOKEN="
+            ),
+        ),
         ("RevisionNotFound", "Hugging Face has no such revision"),
     ],
 )
-def test_refusals_are_explained(tmp_path: Path, server: FileServer, code: str, message: str) -> None:
+def test_refusals_are_explained(
+    tmp_path: Path, server: FileServer, code: str, message: str
+) -> None:
     server.headers["404"] = {"X-Error-Code": code}
     server.files.clear()
     with pytest.raises((DataUnavailable, SuiteError)) as caught:
@@ -153,7 +182,10 @@ def test_no_network_is_said_after_three_attempts_with_the_command(
     monkeypatch.setattr(download, "_sleep", waits.append)
     monkeypatch.setattr(hub, "snapshot_download", None)  # is not reached
     with pytest.raises(
-        DataUnavailable, match=r"could not be fetched: http://127.0.0.1:1: ConnectError.*mend: mlab prepare toy --data"
+        DataUnavailable,
+        match=(
+            r"could not be fetched: http://127.0.0.1:1: ConnectError.*mend: mlab prepare toy --data"
+        ),
     ):
         prepare(full_task(tmp_path), "full", tmp_path / "cache")
     assert waits == [download.UNREACHED_PAUSE] * 2
@@ -172,7 +204,9 @@ def test_a_hub_in_trouble_is_unavailable(tmp_path: Path, server: FileServer) -> 
         prepare(full_task(tmp_path, TRAIN), "full", tmp_path / "cache")
 
 
-def test_rules_must_have_been_accepted_before_a_byte_is_fetched(tmp_path: Path, server: FileServer) -> None:
+def test_rules_must_have_been_accepted_before_a_byte_is_fetched(
+    tmp_path: Path, server: FileServer
+) -> None:
     task = full_task(tmp_path, TRAIN, consent="https://rules.invalid")
     with pytest.raises(DataUnavailable, match=r"read them at https://rules\.invalid"):
         prepare(task, "full", tmp_path / "cache")
@@ -187,11 +221,16 @@ def test_size_and_licence_are_said_and_bars_are_for_terminals(
     prepare(task, "full", tmp_path / "lines", progress=True)
     said = capfd.readouterr().err
     assert "%" not in said
-    assert f"fetching datasets/{REPOSITORY}@{REVISION}:{TRAIN} from Hugging Face (0.3 MB, licence: CC0)" in said
+    assert (
+        f"fetching datasets/{REPOSITORY}@{REVISION}:{TRAIN} from Hugging Face (0.3 MB, licence:"
+        " CC0)" in said
+    )
     assert not hub.utils.are_progress_bars_disabled()
 
 
 def test_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(DataUnavailable, match=r"needs the package huggingface_hub; mend: pip install .*full"):
+    with pytest.raises(
+        DataUnavailable, match=r"needs the package huggingface_hub; mend: pip install .*full"
+    ):
         prepare(full_task(tmp_path), "full", tmp_path / "cache")

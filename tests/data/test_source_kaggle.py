@@ -1,4 +1,5 @@
-"""Kaggle data through the real kagglehub: from its cache, and from a stand-in for Kaggle's servers."""
+"""Kaggle data through the real kagglehub: from its cache, and from a stand-in for Kaggle's
+servers."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ HOUSE_PRICES = {
     "train.csv.gz": "not unpacked",
 }
 SPACESHIP = {
-    "train.csv": "PassengerId,HomePlanet,CryoSleep,Cabin,Transported\n0001_01,Europa,False,B/0/P,False\n",
+    "train.csv": (
+        "PassengerId,HomePlanet,CryoSleep,Cabin,Transported\n0001_01,Europa,False,B/0/P,False\n"
+    ),
     "test.csv": "PassengerId,HomePlanet,CryoSleep,Cabin\n0013_01,Earth,True,G/3/S\n",
     "sample_submission.csv": "PassengerId,Transported\n0013_01,False\n",
 }
@@ -37,7 +40,9 @@ DOWNLOAD = "/v1/competitions.CompetitionApiService/DownloadDataFiles"
 
 def point_kagglehub_at(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     """Let kagglehub take ``address`` for Kaggle's servers."""
-    environment = pytest.importorskip("kagglesdk.kaggle_env", reason="another kagglehub, with its servers built in")
+    environment = pytest.importorskip(
+        "kagglesdk.kaggle_env", reason="another kagglehub, with its servers built in"
+    )
     monkeypatch.setitem(environment._env_to_endpoint, environment.KaggleEnv.PROD, address)
 
 
@@ -84,11 +89,15 @@ def test_a_competition_in_kagglehubs_cache_needs_neither_account_nor_network(
     tmp_path: Path, kagglehub_cache: Path, slug: str, files: dict[str, str]
 ) -> None:
     kagglehub_has(kagglehub_cache, slug, files)
-    ready = prepare(full_task(tmp_path, f"competitions/{slug}"), "full", tmp_path / "cache", consent=[slug])
+    ready = prepare(
+        full_task(tmp_path, f"competitions/{slug}"), "full", tmp_path / "cache", consent=[slug]
+    )
     assert {name: (ready.public / name).read_text() for name in ready.files} == files
 
 
-def test_a_pinned_data_set_in_kagglehubs_cache_needs_neither(tmp_path: Path, kagglehub_cache: Path) -> None:
+def test_a_pinned_data_set_in_kagglehubs_cache_needs_neither(
+    tmp_path: Path, kagglehub_cache: Path
+) -> None:
     home = kagglehub_cache / "datasets" / "me" / "points"
     (home / "versions" / "3" / "sub").mkdir(parents=True)
     (home / "versions" / "3" / "sub" / "points.csv").write_text("1\n")
@@ -98,7 +107,9 @@ def test_a_pinned_data_set_in_kagglehubs_cache_needs_neither(tmp_path: Path, kag
     assert list(ready.files) == ["sub/points.csv"]
 
 
-def test_a_competition_is_downloaded_and_unpacked(tmp_path: Path, kaggle: FileServer, kagglehub_cache: Path) -> None:
+def test_a_competition_is_downloaded_and_unpacked(
+    tmp_path: Path, kaggle: FileServer, kagglehub_cache: Path
+) -> None:
     kaggle.files[DOWNLOAD] = zipped(HOUSE_PRICES)
     task = full_task(tmp_path, "competitions/home-data-for-ml-course")
     ready = prepare(task, "full", tmp_path / "cache", consent=["home-data-for-ml-course"])
@@ -108,10 +119,15 @@ def test_a_competition_is_downloaded_and_unpacked(tmp_path: Path, kaggle: FileSe
 
 def test_without_consent_nothing_is_asked_for(tmp_path: Path, kaggle: FileServer) -> None:
     with pytest.raises(DataUnavailable) as caught:
-        prepare(full_task(tmp_path, "competitions/home-data-for-ml-course"), "full", tmp_path / "cache")
+        prepare(
+            full_task(tmp_path, "competitions/home-data-for-ml-course"), "full", tmp_path / "cache"
+        )
     assert f"read them at {RULES}" in str(caught.value)
     assert "0.5 MB, licence: competition rules" in str(caught.value)
-    assert caught.value.mend == "mlab prepare toy --data full --suite lab --accept-rules home-data-for-ml-course"
+    assert (
+        caught.value.mend
+        == "mlab prepare toy --data full --suite lab --accept-rules home-data-for-ml-course"
+    )
     assert kaggle.ranges == []
 
 
@@ -132,37 +148,57 @@ def test_without_an_account_the_command_that_gives_one_is_named(tmp_path: Path) 
     with pytest.raises(DataUnavailable) as caught:
         prepare(task, "full", tmp_path / "cache", consent=["home"])
     assert "create a token at https://www.kaggle.com/settings/api" in str(caught.value)
-    assert caught.value.mend == (
-        "KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> mlab prepare toy --data full --suite lab --accept-rules home"
+    assert (
+        caught.value.mend
+        == "KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> mlab prepare toy --data full --suite lab"
+        " --accept-rules home"
     )
 
 
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        (403, f"Kaggle refuses competitions/home (403): accept the rules with your account at {RULES}"),
+        (
+            403,
+            (
+                "Kaggle refuses competitions/home (403): accept the rules with your account at"
+                f" {RULES}"
+            ),
+        ),
         (401, "Kaggle refuses competitions/home (401)"),
         (404, "competitions/home: Kaggle answers 404"),
         (500, "competitions/home: Kaggle answers 500"),
     ],
 )
-def test_refusals_are_explained(tmp_path: Path, kaggle: FileServer, status: int, expected: str) -> None:
+def test_refusals_are_explained(
+    tmp_path: Path, kaggle: FileServer, status: int, expected: str
+) -> None:
     kaggle.troubles = [Status(status)] * 10
     with pytest.raises(DataUnavailable) as caught:
-        prepare(full_task(tmp_path, "competitions/home"), "full", tmp_path / "cache", consent=["home"])
+        prepare(
+            full_task(tmp_path, "competitions/home"), "full", tmp_path / "cache", consent=["home"]
+        )
     assert expected in str(caught.value)
 
 
 def test_a_broken_download_is_unavailable(tmp_path: Path, kaggle: FileServer) -> None:
     kaggle.files[DOWNLOAD] = b"no archive"
-    with pytest.raises(DataUnavailable, match="competitions/home could not be fetched: Unsupported archive type"):
-        prepare(full_task(tmp_path, "competitions/home"), "full", tmp_path / "cache", consent=["home"])
+    with pytest.raises(
+        DataUnavailable, match="competitions/home could not be fetched: Unsupported archive type"
+    ):
+        prepare(
+            full_task(tmp_path, "competitions/home"), "full", tmp_path / "cache", consent=["home"]
+        )
 
 
-def test_no_network_is_unavailable(tmp_path: Path, kaggle: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_network_is_unavailable(
+    tmp_path: Path, kaggle: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     point_kagglehub_at(monkeypatch, "http://127.0.0.1:1")
     with pytest.raises(DataUnavailable, match="competitions/home could not be fetched: "):
-        prepare(full_task(tmp_path, "competitions/home"), "full", tmp_path / "cache", consent=["home"])
+        prepare(
+            full_task(tmp_path, "competitions/home"), "full", tmp_path / "cache", consent=["home"]
+        )
 
 
 def test_kagglehubs_messages_appear_with_progress_only(
@@ -178,5 +214,10 @@ def test_kagglehubs_messages_appear_with_progress_only(
 
 def test_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kagglehub", None)
-    with pytest.raises(DataUnavailable, match=r'needs the package kagglehub; mend: pip install "pytest-mlab\[full\]"'):
-        prepare(full_task(tmp_path, "competitions/home"), "full", tmp_path / "cache", consent=["home"])
+    with pytest.raises(
+        DataUnavailable,
+        match=r'needs the package kagglehub; mend: pip install "pytest-mlab\[full\]"',
+    ):
+        prepare(
+            full_task(tmp_path, "competitions/home"), "full", tmp_path / "cache", consent=["home"]
+        )

@@ -17,8 +17,12 @@ from pytest_mlab.evaluation.clock import Reading, read_clock, seconds_between
     ("end", "seconds"),
     [
         pytest.param(Reading(wall=4.0, used=4.0, queued=0.0), 4.0, id="it ran all the time"),
-        pytest.param(Reading(wall=4.0, used=1.0, queued=3.0), 1.0, id="it mostly waited for its turn"),
-        pytest.param(Reading(wall=4.0, used=0.5, queued=1.0), 3.0, id="it slept, or others worked for it"),
+        pytest.param(
+            Reading(wall=4.0, used=1.0, queued=3.0), 1.0, id="it mostly waited for its turn"
+        ),
+        pytest.param(
+            Reading(wall=4.0, used=0.5, queued=1.0), 3.0, id="it slept, or others worked for it"
+        ),
         pytest.param(Reading(wall=4.0, used=7.0, queued=1.0), 7.0, id="it worked on two cores"),
     ],
 )
@@ -40,7 +44,9 @@ for line in sys.stdin:
 def answering(code: str = ANSWERING) -> Iterator[subprocess.Popen[str]]:
     """A process that executes each line sent and answers with its own processor time so far."""
     command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             ask(process, "pass")
             yield process
@@ -87,7 +93,9 @@ def test_sleeping_is_no_waiting_for_a_processor() -> None:
 
 def test_waiting_for_others_on_the_same_processor_is_taken_off() -> None:
     core = min(os.sched_getaffinity(0))
-    spinning = ANSWERING.replace("print(time.process_time(), flush=True)", "print(0, flush=True)\n    while True: pass")
+    spinning = ANSWERING.replace(
+        "print(time.process_time(), flush=True)", "print(0, flush=True)\n    while True: pass"
+    )
     with ExitStack() as stack:
         others = [stack.enter_context(answering(spinning)) for _ in range(3)]
         process = stack.enter_context(answering())

@@ -25,7 +25,12 @@ GOOD = "Id,SalePrice\n1461,1.5\n1462,2\n1463,3e5\n1464,-4\n"
 
 
 def read(path: Path, **changes: object) -> dict[str, Row]:
-    options: dict[str, object] = {"key": "Id", "columns": {"SalePrice": number}, "ids": IDS, "max_mb": 1}
+    options: dict[str, object] = {
+        "key": "Id",
+        "columns": {"SalePrice": number},
+        "ids": IDS,
+        "max_mb": 1,
+    }
     return read_submission(path, **{**options, **changes})  # type: ignore[arg-type]
 
 
@@ -56,7 +61,9 @@ def submission(tmp_path: Path) -> Callable[[str | bytes], Path]:
         "byte order mark",
     ],
 )
-def test_good_files_read_alike(submission: Callable[[str | bytes], Path], content: str | bytes) -> None:
+def test_good_files_read_alike(
+    submission: Callable[[str | bytes], Path], content: str | bytes
+) -> None:
     assert read(submission(content)) == {
         "1461": {"SalePrice": 1.5},
         "1462": {"SalePrice": 2.0},
@@ -69,11 +76,23 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "submission.csv is empty"),
     "blank": (" \n\n", "submission.csv is empty"),
     "header only": ("Id,SalePrice\n", "has a header but no rows"),
-    "no header": ("1461,1\n1462,2\n", "has no column Id, SalePrice: found 1461, 1; expected the columns Id, SalePrice"),
+    "no header": (
+        "1461,1\n1462,2\n",
+        "has no column Id, SalePrice: found 1461, 1; expected the columns Id, SalePrice",
+    ),
     "column missing": ("Id,Price\n1461,1\n", "has no column SalePrice: found Id, Price"),
-    "column twice": ("Id,SalePrice,SalePrice\n1461,1,1\n", "has the column SalePrice more than once"),
-    "index": (",Id,SalePrice\n0,1461,1\n", "has the unexpected column '' (no name) (an index? pandas writes none"),
-    "extra column": ("Id,SalePrice,Note\n1461,1,x\n", "has the unexpected column Note; expected the columns Id,"),
+    "column twice": (
+        "Id,SalePrice,SalePrice\n1461,1,1\n",
+        "has the column SalePrice more than once",
+    ),
+    "index": (
+        ",Id,SalePrice\n0,1461,1\n",
+        "has the unexpected column '' (no name) (an index? pandas writes none",
+    ),
+    "extra column": (
+        "Id,SalePrice,Note\n1461,1,x\n",
+        "has the unexpected column Note; expected the columns Id,",
+    ),
     "semicolons": (GOOD.replace(",", ";"), "is separated by ';'; expected commas"),
     "tabs": (GOOD.replace(",", "\t"), r"is separated by '\t'; expected commas"),
     "ragged": (GOOD + "1465\n1466,1,2\n", "row 5 has 1, row 6 has 3; expected 2 values"),
@@ -91,8 +110,10 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "other ids": (
         "Id,SalePrice\n1,1\n2,1\n3,1\n4,1\n",
-        "lacks ids in column Id: '1461', '1462', '1463' and 1 more; "
-        "unknown ids: '1' in row 1, '2' in row 2, '3' in row 3 and 1 more (4 rows found, 4 expected)",
+        (
+            "lacks ids in column Id: '1461', '1462', '1463' and 1 more; unknown ids: '1' in row 1,"
+            " '2' in row 2, '3' in row 3 and 1 more (4 rows found, 4 expected)"
+        ),
     ),
     "nan": (
         GOOD.replace("1.5", "nan"),
@@ -103,14 +124,26 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "missing value": (GOOD.replace("1.5", ""), "'' in row 1"),
     "words": (
         "Id,SalePrice\n1461,a\n1462,$2\n1463,1_0\n1464,'4'\n",
-        "'a' in row 1 (Id 1461), '$2' in row 2 (Id 1462), '1_0' in row 3 (Id 1463) and 1 more; expected a finite",
+        (
+            "'a' in row 1 (Id 1461), '$2' in row 2 (Id 1462), '1_0' in row 3 (Id 1463) and 1 more;"
+            " expected a finite"
+        ),
     ),
     "latin-1": (GOOD.encode() + b"caf\xe9,1\n", "is not UTF-8 text: byte 0xe9 in line 6"),
     "binary": (b"\x80\x04\x95" + bytes(100), "is not UTF-8 text: byte 0x80 in line 1"),
     "zeros": (b"Id,SalePrice\n" + bytes(100), "is binary: a NUL byte in line 2"),
-    "open quote": ('Id,SalePrice\n1461,"1\n1462,2\n', "is not a csv file: line 3: unexpected end of data"),
-    "long field": ("Id,SalePrice\n1461," + "9" * 200_000 + "\n", "is not a csv file: line 2: field larger than"),
-    "no ASCII": ("Id,SalePrice\n1461,\u0665\u2013\n1462,2\n1463,3\n1464,4\n", r"'\u0665\u2013' in row 1"),
+    "open quote": (
+        'Id,SalePrice\n1461,"1\n1462,2\n',
+        "is not a csv file: line 3: unexpected end of data",
+    ),
+    "long field": (
+        "Id,SalePrice\n1461," + "9" * 200_000 + "\n",
+        "is not a csv file: line 2: field larger than",
+    ),
+    "no ASCII": (
+        "Id,SalePrice\n1461,\u0665\u2013\n1462,2\n1463,3\n1464,4\n",
+        r"'\u0665\u2013' in row 1",
+    ),
     "long value": (GOOD.replace("1.5", "x" * 300), "'" + "x" * 37 + "...' in row 1"),
 }
 
@@ -159,7 +192,12 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_nameless_index_can_be_the_key(submission: Callable[[str | bytes], Path]) -> None:
-    rows = read(submission(",0,1\n1,0.25,0.75\n0,1,0\n"), key="", columns={"0": number, "1": number}, ids=["0", "1"])
+    rows = read(
+        submission(",0,1\n1,0.25,0.75\n0,1,0\n"),
+        key="",
+        columns={"0": number, "1": number},
+        ids=["0", "1"],
+    )
     assert list(rows.items()) == [("0", {"0": 1.0, "1": 0.0}), ("1", {"0": 0.25, "1": 0.75})]
     with pytest.raises(InvalidSubmission, match=r"lacks ids in column '' \(no name\): '2'"):
         read(submission(",0\n1,0.25\n0,1\n"), key="", columns={"0": number}, ids=["0", "1", "2"])
@@ -202,8 +240,13 @@ def test_no_words_for_booleans(submission: Callable[[str | bytes], Path], word: 
 
 
 def test_a_range_of_numbers(submission: Callable[[str | bytes], Path]) -> None:
-    assert read(submission(GOOD), columns={"SalePrice": number_within(-4, 3e5)})["1464"]["SalePrice"] == -4
-    with pytest.raises(InvalidSubmission, match=r"'3e5' in row 3 .*; expected a finite number from -4 to 100"):
+    assert (
+        read(submission(GOOD), columns={"SalePrice": number_within(-4, 3e5)})["1464"]["SalePrice"]
+        == -4
+    )
+    with pytest.raises(
+        InvalidSubmission, match=r"'3e5' in row 3 .*; expected a finite number from -4 to 100"
+    ):
         read(submission(GOOD), columns={"SalePrice": number_within(-4, 100)})
 
 
@@ -213,13 +256,14 @@ def test_text_is_not_blank(submission: Callable[[str | bytes], Path]) -> None:
         read(submission(GOOD.replace("1.5", "  ")), columns={"SalePrice": text})
 
 
-def test_answers_keep_ids_and_blame_the_task(submission: Callable[[str | bytes], Path], tmp_path: Path) -> None:
+def test_answers_keep_ids_and_blame_the_task(
+    submission: Callable[[str | bytes], Path], tmp_path: Path
+) -> None:
     answers = read_answers(submission("Id,label\n007,1\n8,0\n"), key="Id", columns={"label": int})
     assert answers == {"007": {"label": 1}, "8": {"label": 0}}
-    assert read_submission(submission("Id,label\n8.0,5\n7,6\n"), key="Id", columns={"label": int}, ids=answers) == {
-        "007": {"label": 6},
-        "8": {"label": 5},
-    }
+    assert read_submission(
+        submission("Id,label\n8.0,5\n7,6\n"), key="Id", columns={"label": int}, ids=answers
+    ) == {"007": {"label": 6}, "8": {"label": 5}}
     with pytest.raises(ValueError, match=r"answers: submission\.csv has duplicate ids"):
         read_answers(submission("Id,label\n7,1\n7,0\n"), key="Id", columns={"label": int})
     with pytest.raises(ValueError, match=r"answers: nothing\.csv is missing"):

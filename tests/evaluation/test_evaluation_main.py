@@ -1,4 +1,5 @@
-"""The program that runs an evaluator: whatever the evaluator does, there is a verdict that names it."""
+"""The program that runs an evaluator: whatever the evaluator does, there is a verdict that names
+it."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def judge(tmp_path: Path) -> Judge:
 
     def run(body: str) -> dict[str, Any]:
         evaluator = tmp_path / "evaluator.py"
-        evaluator.write_text("def evaluate(submission_dir, answers_dir):\n" + textwrap.indent(body, "    ") + "\n")
+        evaluator.write_text(
+            "def evaluate(submission_dir, answers_dir):\n" + textwrap.indent(body, "    ") + "\n"
+        )
         assert main(arguments(tmp_path, evaluator)) == 0
         found = json.loads((tmp_path / "result.json").read_text())
         assert set(found) == {"verdict", "score", "reason", "details"}
@@ -53,7 +56,12 @@ def arguments(folder: Path, evaluator: Path) -> list[str]:
     ],
 )
 def test_numbers_are_scores(judge: Judge, value: str, score: float) -> None:
-    assert judge(f"return {value}") == {"verdict": "scored", "score": score, "reason": "", "details": {}}
+    assert judge(f"return {value}") == {
+        "verdict": "scored",
+        "score": score,
+        "reason": "",
+        "details": {},
+    }
 
 
 @pytest.mark.parametrize(
@@ -78,20 +86,36 @@ def test_anything_else_is_the_tasks_fault(judge: Judge, value: str, found: str) 
     assert found in verdict["reason"]
 
 
-@pytest.mark.parametrize(("error", "verdict"), [("Invalid", "invalid_submission"), ("No", "no_submission")])
+@pytest.mark.parametrize(
+    ("error", "verdict"), [("Invalid", "invalid_submission"), ("No", "no_submission")]
+)
 def test_refusals_keep_their_reason(judge: Judge, error: str, verdict: str) -> None:
-    body = f"from pytest_mlab.evaluation import {error}Submission as Refused\nraise Refused('row 3\\n is bad')"
-    assert judge(body) == {"verdict": verdict, "score": None, "reason": "row 3 is bad", "details": {}}
+    body = (
+        f"from pytest_mlab.evaluation import {error}Submission as Refused\nraise Refused('row 3\\n"
+        " is bad')"
+    )
+    assert judge(body) == {
+        "verdict": verdict,
+        "score": None,
+        "reason": "row 3 is bad",
+        "details": {},
+    }
 
 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
         ("a = 1\nreturn a / 0", "evaluator.py:3: ZeroDivisionError: division by zero"),
-        ("import json\nreturn json.loads('{')", "evaluator.py:3: json.decoder.JSONDecodeError: Expecting"),
+        (
+            "import json\nreturn json.loads('{')",
+            "evaluator.py:3: json.decoder.JSONDecodeError: Expecting",
+        ),
         ("raise SystemExit(3)", "evaluator.py:2: SystemExit: 3"),
         ("return evaluate(1, 2)", "evaluator.py:2: RecursionError: "),
-        ("import nothing_like_this", "evaluator.py:2: ModuleNotFoundError: No module named 'nothing_like_this'"),
+        (
+            "import nothing_like_this",
+            "evaluator.py:2: ModuleNotFoundError: No module named 'nothing_like_this'",
+        ),
         ("return (", "evaluator.py:2: SyntaxError: '(' was never closed"),
         ("return open(answers_dir / 'a.csv')", "evaluator.py:2: FileNotFoundError: "),
     ],
@@ -119,7 +143,10 @@ def test_a_missing_evaluator(tmp_path: Path) -> None:
 
 
 def test_recorded_details_belong_to_one_evaluation(judge: Judge) -> None:
-    body = "from pytest_mlab.evaluation import record\nrecord(seconds=1.5, rounds=[1.0, 2.0])\nreturn 1.0"
+    body = (
+        "from pytest_mlab.evaluation import record\nrecord(seconds=1.5, rounds=[1.0,"
+        " 2.0])\nreturn 1.0"
+    )
     assert judge(body)["details"] == {"seconds": 1.5, "rounds": [1.0, 2.0]}
     assert judge("return 1.0")["details"] == {}
     record(left="over")
@@ -134,26 +161,32 @@ def test_plain_numbers() -> None:
 
 
 def test_runs_alone_in_isolated_mode(tmp_path: Path) -> None:
-    """With ``-I``, from any folder, beside hostile files, and leaving nothing behind but the result."""
+    """With ``-I``, from any folder, beside hostile files, and leaving nothing behind but the
+    result."""
     workspace = tmp_path / "submission"
     workspace.mkdir()
     (workspace / "json.py").write_text("raise SystemExit('the workspace was imported')")
     (tmp_path / "helper.py").write_text("raise SystemExit('the evaluator\\'s folder was imported')")
     library = str(Path(main_module.__file__).parents[2])
     (tmp_path / "evaluator.py").write_text(
-        "import json, sys\n"
-        "from pathlib import Path\n"
-        "import pytest_mlab.evaluation\n"
-        "def evaluate(submission_dir, answers_dir):\n"
-        "    heavy = {'numpy', 'pytest', 'pydantic', 'pytest_mlab.core', 'pytest_mlab.errors'} & set(sys.modules)\n"
-        "    assert not heavy, heavy\n"
-        f"    assert Path(pytest_mlab.evaluation.__file__).is_relative_to({library!r})\n"
-        "    return 1\n"
+        "import json, sys\nfrom pathlib import Path\nimport pytest_mlab.evaluation\ndef"
+        " evaluate(submission_dir, answers_dir):\n    heavy = {'numpy', 'pytest', 'pydantic',"
+        " 'pytest_mlab.core', 'pytest_mlab.errors'} & set(sys.modules)\n    assert not heavy,"
+        f" heavy\n    assert Path(pytest_mlab.evaluation.__file__).is_relative_to({library!r})\n   "
+        " return 1\n"
     )
     program = [sys.executable, "-I", "-S", main_module.__file__]
     done = subprocess.run(
-        [*program, *arguments(tmp_path, tmp_path / "evaluator.py")], cwd=workspace, capture_output=True, text=True
+        [*program, *arguments(tmp_path, tmp_path / "evaluator.py")],
+        cwd=workspace,
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert json.loads((tmp_path / "result.json").read_text())["reason"] == ""
-    assert {path.name for path in tmp_path.iterdir()} == {"submission", "helper.py", "evaluator.py", "result.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "submission",
+        "helper.py",
+        "evaluator.py",
+        "result.json",
+    }

@@ -1,4 +1,5 @@
-"""Processes left behind: found wherever they went, and ended; those that were there before are left alone."""
+"""Processes left behind: found wherever they went, and ended; those that were there before are left
+alone."""
 
 from __future__ import annotations
 

@@ -30,7 +30,16 @@ def verdict(tmp_path: Path, source: str, *, submitted: str | None = "0.5", helpe
         (tmp_path / name).write_text(text, encoding="utf-8")
     for name in ("submission", "scratch"):
         (tmp_path / name).mkdir(exist_ok=True)
-    words = ["--evaluator", "evaluator.py", "--submission", "submission", "--answers", "answers", "--result", "v.json"]
+    words = [
+        "--evaluator",
+        "evaluator.py",
+        "--submission",
+        "submission",
+        "--answers",
+        "answers",
+        "--result",
+        "v.json",
+    ]
     paths = [word if word.startswith("--") else str(tmp_path / word) for word in words]
     command = [sys.executable, "-I", "-B", main.__file__, *paths]
     subprocess.run(command, cwd=tmp_path / "scratch", check=True, capture_output=True)

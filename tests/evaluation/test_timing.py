@@ -1,7 +1,7 @@
 """Speed comparisons: the clock is the evaluator's, and nothing that the timed code does gets at it.
 
-Ratios are asserted with a factor of several to spare: slow code counts to five million, fast code does not.
-"""
+Ratios are asserted with a factor of several to spare: slow code counts to five million, fast code
+does not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def folder(tmp_path: Path) -> Callable[[str, str], Path]:
 
 @pytest.fixture
 def compare(folder: Callable[[str, str], Path], tmp_path: Path) -> Compare:
-    def run(submission: str, *, starter: str = FAST, rounds: int = 3, timeout: float = 60.0) -> Comparison:
+    def run(
+        submission: str, *, starter: str = FAST, rounds: int = 3, timeout: float = 60.0
+    ) -> Comparison:
         rng = np.random.default_rng()
         work = [Round({"times": n}, [rng.standard_normal(4)]) for n in range(rounds + 1)]
         return compare_speed(
@@ -78,13 +80,20 @@ def test_faster_code_has_a_small_ratio(compare: Compare) -> None:
 
 def test_each_comes_first_in_every_other_round(compare: Compare, tmp_path: Path) -> None:
     log = 'with open("../order", "a") as file:\n        file.write("{}")\n    return x'
-    compare(FAST.replace("return x", log.format("b")), starter=FAST.replace("return x", log.format("a")), rounds=4)
+    compare(
+        FAST.replace("return x", log.format("b")),
+        starter=FAST.replace("return x", log.format("a")),
+        rounds=4,
+    )
     assert (tmp_path / "order").read_text() == "abbaabbaab"
 
 
 def test_both_are_told_to_use_one_thread(compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    code = "import os\ndef work(x, times=1):\n    assert os.environ['OMP_NUM_THREADS'] == '1'\n    return x * times\n"
+    code = (
+        "import os\ndef work(x, times=1):\n    assert os.environ['OMP_NUM_THREADS'] == '1'\n   "
+        " return x * times\n"
+    )
     assert len(compare(code, starter=code).ratios) == 3
 
 
@@ -99,7 +108,9 @@ def test_both_are_told_to_use_one_thread(compare: Compare, monkeypatch: pytest.M
             """,
             id="its own clock stands still",
         ),
-        pytest.param('open("submission.csv", "w").write("0.0001\\n")\n', id="it writes a time into a file"),
+        pytest.param(
+            'open("submission.csv", "w").write("0.0001\\n")\n', id="it writes a time into a file"
+        ),
         pytest.param('print("0.0001", flush=True)\n', id="it prints a time"),
     ],
 )
@@ -122,11 +133,20 @@ def test_results_kept_by_input_do_not_help(compare: Compare) -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("import os; os._exit(3)", "the submitted code ended with exit status 3 (with times 0, input of shape (4,))"),
+        (
+            "import os; os._exit(3)",
+            "the submitted code ended with exit status 3 (with times 0, input of shape (4,))",
+        ),
         ("import os; os.kill(os.getpid(), 9)", "the submitted code died of signal 9"),
-        ("1 / 0", "the submitted code raised ZeroDivisionError: division by zero (code_to_time.py:3)"),
+        (
+            "1 / 0",
+            "the submitted code raised ZeroDivisionError: division by zero (code_to_time.py:3)",
+        ),
         ("raise SystemExit(0)", "the submitted code raised SystemExit: 0"),
-        ("raise ValueError('a\\nb\\u2013' * 5000)", "the submitted code raised ValueError: a b\\u2013a b\\u2013"),
+        (
+            "raise ValueError('a\\nb\\u2013' * 5000)",
+            "the submitted code raised ValueError: a b\\u2013a b\\u2013",
+        ),
         ("while True: pass", "the submitted code gave no answer within 4 s"),
         ("return x + 1", "wrong output with times 0, input of shape (4,): ["),
         ("return x[:2]", "wrong output with times 0"),
@@ -134,12 +154,18 @@ def test_results_kept_by_input_do_not_help(compare: Compare) -> None:
         ("return 'text'", "wrong output with times 0"),
         ("import os; os.write(4, b'x' * 99)", "wrote something that is no answer"),
         ("import os; os.write(4, bytes(8))", "wrote something that is no answer"),
-        ("import os; os.write(4, (1 << 40).to_bytes(8, 'big'))", "wrote something that is no answer"),
+        (
+            "import os; os.write(4, (1 << 40).to_bytes(8, 'big'))",
+            "wrote something that is no answer",
+        ),
         (
             "import os; os.write(4, bytes(7) + b'\\x05' + b'+junk'); import time; time.sleep(60)",
             "answered with no array: ",
         ),
-        ("import os; os.write(4, bytes(7) + b'\\x05' + b'+junk' * 9)", "wrote more than one answer"),
+        (
+            "import os; os.write(4, bytes(7) + b'\\x05' + b'+junk' * 9)",
+            "wrote more than one answer",
+        ),
         ("import os; os.close(4); import time; time.sleep(60)", "closed the pipe of its answers"),
     ],
 )
@@ -154,11 +180,17 @@ def test_what_code_does_wrong_is_told(compare: Compare, body: str, reason: str) 
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("1 / 0", "cannot be loaded: it raised ZeroDivisionError: division by zero (code_to_time.py:1)"),
+        (
+            "1 / 0",
+            "cannot be loaded: it raised ZeroDivisionError: division by zero (code_to_time.py:1)",
+        ),
         ("def work(:", "cannot be loaded: it raised SyntaxError: invalid syntax"),
         ("raise SystemExit", "cannot be loaded: it raised SystemExit"),
         ("import os; os._exit(0)", "cannot be loaded: it ended with exit status 0"),
-        ("import os; os.write(2, b'last words\\n'); os.abort()", "cannot be loaded: it died of signal 6: last words"),
+        (
+            "import os; os.write(2, b'last words\\n'); os.abort()",
+            "cannot be loaded: it died of signal 6: last words",
+        ),
         ("other = 1", "raised AttributeError: module 'code_to_time' has no attribute 'work'"),
     ],
 )
@@ -169,11 +201,15 @@ def test_code_that_cannot_be_loaded(compare: Compare, code: str, reason: str) ->
 
 
 def test_printing_and_reading_stdin_are_harmless(compare: Compare) -> None:
-    chatty = 'import sys\nprint("x" * 100_000, sys.stdin.read())\n' + FAST.replace("return", 'print("hm"); return')
+    chatty = 'import sys\nprint("x" * 100_000, sys.stdin.read())\n' + FAST.replace(
+        "return", 'print("hm"); return'
+    )
     assert len(compare(chatty).ratios) == 3
 
 
-def test_a_file_called_numpy_shadows_nothing(compare: Compare, folder: Callable[[str, str], Path]) -> None:
+def test_a_file_called_numpy_shadows_nothing(
+    compare: Compare, folder: Callable[[str, str], Path]
+) -> None:
     (folder("submission", FAST) / "numpy.py").write_text("raise SystemExit('shadowed')")
     assert len(compare("import numpy\n" + FAST).ratios) == 3
 
@@ -201,7 +237,9 @@ def reaches(pid: int, states: set[str]) -> bool:
     return True
 
 
-def test_a_worker_leaves_no_process_and_no_file(folder: Callable[[str, str], Path], tmp_path: Path) -> None:
+def test_a_worker_leaves_no_process_and_no_file(
+    folder: Callable[[str, str], Path], tmp_path: Path
+) -> None:
     forking = "import os\npid = os.fork()\nif not pid:\n    import signal\n    signal.pause()\n"
     place = folder("code", forking + "def work(x, times=1):\n    return x * 0 + pid\n")
     with Worker(tmp_path / "driver.py", place) as worker:
@@ -243,7 +281,9 @@ def test_large_arrays_travel_both_ways(folder: Callable[[str, str], Path], tmp_p
 
 
 @pytest.mark.parametrize("detach", ["", "os.setsid(); os.fork() and os._exit(0)"])
-def test_processes_left_behind_are_found_and_ended(compare: Compare, tmp_path: Path, detach: str) -> None:
+def test_processes_left_behind_are_found_and_ended(
+    compare: Compare, tmp_path: Path, detach: str
+) -> None:
     code = f"""
 import os, signal
 def work(x, times=1):
@@ -265,5 +305,8 @@ def work(x, times=1):
 
 
 def test_processes_that_end_with_the_call_are_fine(compare: Compare) -> None:
-    code = "import subprocess\ndef work(x, times=1):\n    subprocess.run(['true'])\n    return x * times\n"
+    code = (
+        "import subprocess\ndef work(x, times=1):\n    subprocess.run(['true'])\n    return x *"
+        " times\n"
+    )
     assert len(compare(code).ratios) == 3

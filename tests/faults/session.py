@@ -1,8 +1,8 @@
-"""A user's project in which a command was run: what the terminal said, at 80 columns, and what is on disk.
+"""A user's project in which a command was run: what the terminal said, at 80 columns, and what is
+on disk.
 
-Each module of this package provokes one row of faults and does so in as few sessions as it can: every fault is an
-agent, a task or a model of its own, and the tests look at their trials.
-"""
+Each module of this package provokes one row of faults and does so in as few sessions as it can:
+every fault is an agent, a task or a model of its own, and the tests look at their trials."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ COLUMNS = 80
 PATIENCE = 120.0
 """Seconds that a session may take before it is given up."""
 
-# What a user's conftest.py cannot say by an option: how long an agent may go on when its budget is used up.
+# What a user's conftest.py cannot say by an option: how long an agent may go on when its budget is
+# used up.
 SHORT_GRACE = """\
 from functools import partial
 
@@ -46,17 +47,24 @@ class Said:
 
     def part(self, title: str) -> str:
         """The part of pytest's output under the failure heading that ends in ``title``."""
-        found = re.search(rf"^_+ [^\n]*{re.escape(title)} _+\n(.*?)^[_=]{{3,}}", self.out, re.M | re.S)
+        found = re.search(
+            rf"^_+ [^\n]*{re.escape(title)} _+\n(.*?)^[_=]{{3,}}", self.out, re.M | re.S
+        )
         assert found, f"no part {title!r} in\n{self.out}"
         return re.sub(r"^\[gw\d+\] [^\n]*\n", "", found[1])  # xdist's line about the worker
 
 
 class Session(Project):
-    """A project with the toy suite whose commands run in processes of their own, in the real sandbox; ``patience`` is
-    how many seconds each may take."""
+    """A project with the toy suite whose commands run in processes of their own, in the real
+    sandbox; ``patience`` is how many seconds each may take."""
 
     def __init__(
-        self, root: Path, *, tasks: tuple[str, ...] = ("guess",), name: str = RUN, patience: float = PATIENCE
+        self,
+        root: Path,
+        *,
+        tasks: tuple[str, ...] = ("guess",),
+        name: str = RUN,
+        patience: float = PATIENCE,
     ) -> None:
         self.root = root
         self.name = name
@@ -72,16 +80,31 @@ class Session(Project):
 
     def environ(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """The environment: no keys, no CI, a cache of the project's own."""
-        dropped = ("CI", "BUILD_NUMBER", "PYTEST_ADDOPTS", "OPENAI_BASE_URL", "FORCE_COLOR", "PY_COLORS")
+        dropped = (
+            "CI",
+            "BUILD_NUMBER",
+            "PYTEST_ADDOPTS",
+            "OPENAI_BASE_URL",
+            "FORCE_COLOR",
+            "PY_COLORS",
+        )
         kept = {
             name: value
             for name, value in os.environ.items()
-            if name not in dropped and not name.endswith("_API_KEY") and not name.startswith(("PYTEST_", "MLAB_"))
+            if name not in dropped
+            and not name.endswith("_API_KEY")
+            and not name.startswith(("PYTEST_", "MLAB_"))
         }
-        return {**kept, "COLUMNS": str(COLUMNS), "MLAB_CACHE_DIR": str(self.root / "cache"), **(extra or {})}
+        return {
+            **kept,
+            "COLUMNS": str(COLUMNS),
+            "MLAB_CACHE_DIR": str(self.root / "cache"),
+            **(extra or {}),
+        }
 
     def words(self, *args: str) -> list[str]:
-        """The command line of pytest: the usual arguments of the tests, but in bubblewrap; none to resume a run."""
+        """The command line of pytest: the usual arguments of the tests, but in bubblewrap; none to
+        resume a run."""
         usual = [*COMMON, "--mlab-sandbox=bubblewrap", f"--mlab-run-dir={self.name}"]
         if any(word.startswith("--mlab-resume") for word in args):
             usual = ["-p", "no:cacheprovider"]
@@ -95,8 +118,11 @@ class Session(Project):
         """The command ``mlab`` in the project."""
         return self._command([sys.executable, "-m", "pytest_mlab", *args], env)
 
-    def background(self, *args: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """pytest, not waited for, the first of a process group like a command of a shell; writes to ``out.txt``."""
+    def background(
+        self, *args: str, env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """pytest, not waited for, the first of a process group like a command of a shell; writes to
+        ``out.txt``."""
         with open(self.root / "out.txt", "wb") as out:
             return subprocess.Popen(
                 self.words(*args),
@@ -136,7 +162,8 @@ class Session(Project):
 
 
 def fits(text: str) -> list[str]:
-    """Lines that are wider than the terminal though they could have been broken: not single words, as paths are."""
+    """Lines that are wider than the terminal though they could have been broken: not single words,
+    as paths are."""
     return [line for line in text.splitlines() if len(line) > COLUMNS and " " in line.strip()]
 
 
@@ -146,7 +173,9 @@ def marked(marker: str) -> list[psutil.Process]:
     def is_marked(process: psutil.Process) -> bool:
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             words = [*process.cmdline(), *process.environ().values()]
-            return process.status() != psutil.STATUS_ZOMBIE and any(marker in word for word in words)
+            return process.status() != psutil.STATUS_ZOMBIE and any(
+                marker in word for word in words
+            )
         return False
 
     return [process for process in psutil.process_iter() if is_marked(process)]

@@ -1,4 +1,5 @@
-"""Submissions that cannot be scored: the reason stands in the failure's text, in JUnit and in ``mlab show``."""
+"""Submissions that cannot be scored: the reason stands in the failure's text, in JUnit and in
+``mlab show``."""
 
 from __future__ import annotations
 
@@ -64,10 +65,16 @@ INVALID = {
     "nan": ("write([*rows[:-1], 'b99,nan'])", "nan"),
     "strings": ("write([*rows[:-1], 'b99,maybe'])", "maybe"),
     "gigabyte": ("import os; write(); os.truncate('submission.csv', 10**9)", "1000.0 MB"),
-    "symlink": ("import os; write(); os.rename('submission.csv', 'x'); os.symlink('x', 'submission.csv')", "symbolic"),
+    "symlink": (
+        "import os; write(); os.rename('submission.csv', 'x'); os.symlink('x', 'submission.csv')",
+        "symbolic",
+    ),
     "directory": ("import os; os.mkdir('submission.csv')", "a directory"),
     "pipe": ("import os; os.mkfifo('submission.csv')", "pipe"),
-    "binary": ("import os; open('submission.csv', 'wb').write(bytes(range(256)) * 9)", "submission.csv"),
+    "binary": (
+        "import os; open('submission.csv', 'wb').write(bytes(range(256)) * 9)",
+        "submission.csv",
+    ),
 }
 
 
@@ -105,7 +112,10 @@ def test_no_submission(session: Session, said: Said) -> None:
     result = session.result("guess/nothing/1")
     assert result["outcome"] == "no_submission"
     assert_told(
-        session, said, "guess-nothing-1", "no_submission: submission.csv is missing: write it into the workspace"
+        session,
+        said,
+        "guess-nothing-1",
+        "no_submission: submission.csv is missing: write it into the workspace",
     )
 
 

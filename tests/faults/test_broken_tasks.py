@@ -17,19 +17,33 @@ BROKEN = {
     "nothing": (EVALUATE + "pass\n", ["None"]),
     "text": (EVALUATE + "return '0.9'\n", ["'0.9'"]),
     "beyond": (EVALUATE + "return 1.5\n", ["1.5", "1"]),
-    "unparsed": ("def evaluate(submission_dir, answers_dir)\n    return 1\n", ["SyntaxError", "evaluator.py:1"]),
+    "unparsed": (
+        "def evaluate(submission_dir, answers_dir)\n    return 1\n",
+        ["SyntaxError", "evaluator.py:1"],
+    ),
     "unnamed": ("def score(a, b):\n    return 1\n", ["evaluate"]),
     "leaving": (EVALUATE + "import os\n    os._exit(7)\n", ["status 7", "without a verdict"]),
     "dying": (EVALUATE + "import os\n    os.kill(os.getpid(), 11)\n", ["signal 11"]),
     "hungry": (EVALUATE + "return len([bytearray(10**7) for _ in range(999)])\n", ["MemoryError"]),
-    "lost-answers": (EVALUATE + "open(answers_dir / 'none.csv')\n", ["FileNotFoundError", "none.csv"]),
+    "lost-answers": (
+        EVALUATE + "open(answers_dir / 'none.csv')\n",
+        ["FileNotFoundError", "none.csv"],
+    ),
 }
 
 TOML = {
     # what is written instead of what, and what is said
-    "value": ('direction = "maximize"', 'direction = "up"', [":13: metric.direction", '"up"', "maximize, minimize"]),
+    "value": (
+        'direction = "maximize"',
+        'direction = "up"',
+        [":13: metric.direction", '"up"', "maximize, minimize"],
+    ),
     "key": ("[metric]", "[metrik]", ["metrik", "metric"]),
-    "type": ("max_mb = 1\n", 'max_mb = "one"\n', [":22: submission.max_mb", '"one"', "a whole number"]),
+    "type": (
+        "max_mb = 1\n",
+        'max_mb = "one"\n',
+        [":22: submission.max_mb", '"one"', "a whole number"],
+    ),
     "syntax": ('name = "accuracy"', "name = accuracy", [":12: not valid TOML", "column 8"]),
     "placeholder": ("mean = 0.4", "mean = 1e10", ["placeholder"]),
 }
@@ -69,7 +83,8 @@ def test_data(session: Session, said: Said) -> None:
 
 
 def test_no_agent_is_blamed(session: Session, said: Said) -> None:
-    """Also where agents' failures are no failures of tests, a broken task is one; the good task counts alone."""
+    """Also where agents' failures are no failures of tests, a broken task is one; the good task
+    counts alone."""
     assert said.ret == pytest.ExitCode.TESTS_FAILED
     broken = len(BROKEN) + 1
     assert f"ERRORS: {broken} trials ended in an error that the agent did not make" in said.out
@@ -86,7 +101,9 @@ def test_task_toml(session: Session, kind: str, workers: str) -> None:
     text = toml.read_text()
     assert old in text
     toml.write_text(text.replace(old, new))
-    said = session.pytest("-n", workers, "--mlab-agent=reference", "--mlab-suite=broken", "--mlab-run-dir=none")
+    said = session.pytest(
+        "-n", workers, "--mlab-agent=reference", "--mlab-suite=broken", "--mlab-run-dir=none"
+    )
     assert said.ret == pytest.ExitCode.USAGE_ERROR, said.out
     for part in ["broken/spoilt/task.toml", *parts]:
         assert part in said.err

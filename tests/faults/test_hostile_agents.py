@@ -1,4 +1,5 @@
-"""Agents that raise, loop, leave, catch everything or detach processes: their own trial suffers, and nothing else."""
+"""Agents that raise, loop, leave, catch everything or detach processes: their own trial suffers,
+and nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import pytest
 from tests.faults.session import SHORT_GRACE, Said, Session, fits, marked
 from tests.support.toy_agents import write_toy_agents
 
-# Processes of the agent's own, outside any sandbox, in sessions of their own; they have the marker in their words.
+# Processes of the agent's own, outside any sandbox, in sessions of their own; they have the marker
+# in their words.
 DETACHING = """\
 import os
 import subprocess
@@ -59,8 +61,10 @@ BROKEN_FILES = {
     "unreadable": ("class Agent:\n    def run(self, env)\n        pass\n", "unreadable.py"),
     "importing": ("import no_such_module_here\n", "no_such_module_here"),
     "building": (
-        "class Agent:\n    needs_model = False\n    def __init__(self):\n        raise KeyError('built')\n"
-        "    def run(self, env):\n        pass\n",
+        (
+            "class Agent:\n    needs_model = False\n    def __init__(self):\n        raise"
+            " KeyError('built')\n    def run(self, env):\n        pass\n"
+        ),
         "its constructor raised KeyError: 'built'",
     ),
 }
@@ -103,7 +107,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 @pytest.fixture(scope="module")
 def said(session: Session) -> Said:
-    """On one worker and one fork server, the good agent between all the others: each repeat follows the bad ones."""
+    """On one worker and one fork server, the good agent between all the others: each repeat follows
+    the bad ones."""
     agents = [f"--mlab-agent={name}" for name in (*OUTCOMES, "good")]
     said = session.pytest(*agents, "--mlab-max-time=4s", "--mlab-max-steps=8", "-p", "no:randomly")
     assert marked(MARKER) == []
@@ -132,7 +137,9 @@ def test_the_next_trials_are_unaffected(session: Session, said: Said) -> None:
     assert not list((session.path / "cache" / "workspaces").iterdir())
 
 
-def test_an_agent_past_its_budget_is_told_from_one_that_is_too_weak(session: Session, said: Said) -> None:
+def test_an_agent_past_its_budget_is_told_from_one_that_is_too_weak(
+    session: Session, said: Said
+) -> None:
     assert "used 1 of 8 steps, 4s of 4s" in said.part("test_beats_baseline[guess-looping-1]")
     assert "used 8 of 8 steps, " in said.part("test_beats_baseline[guess-stubborn-1]")
 

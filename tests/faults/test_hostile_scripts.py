@@ -1,4 +1,5 @@
-"""Scripts that flood, bloat, sleep and multiply: an observation that says so, and a trial that goes on."""
+"""Scripts that flood, bloat, sleep and multiply: an observation that says so, and a trial that goes
+on."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class Agent:
 """
 
 CLEAN = (
-    'env.execute(Action("Python REPL", {"command": "import glob, os; [os.unlink(f) for f in glob.glob(\'big*\')]"}))'
+    'env.execute(Action("Python REPL", {"command": "import glob, os; [os.unlink(f) for f in'
+    " glob.glob('big*')]\"}))"
 )
 
 PRINT = """\
@@ -80,7 +82,9 @@ SCRIPTS = {
     "escapes": "print('\\x1b[2J\\x1b]0;title\\x07\\x00 after')\n",
     "forking": FORKS,
     "filling": "for i in range(999):\n    open(f'big{i}', 'wb').write(b'x' * 10**7)\n",
-    "onefile": "with open('big', 'wb') as file:\n    while True:\n        file.write(b'x' * 10**6)\n",
+    "onefile": (
+        "with open('big', 'wb') as file:\n    while True:\n        file.write(b'x' * 10**6)\n"
+    ),
     "hungry": "keep = []\nwhile True:\n    keep.append(bytearray(10**7))\n",
     "killer": "import os, signal\nos.kill(-1, signal.SIGKILL)\n",
 }
@@ -97,7 +101,10 @@ SEEN = {
     "forking": ["hostile.py was stopped because it started more than 64 processes and threads."],
     "filling": ["hostile.py was stopped because the workspace grew beyond 64 MiB; delete files."],
     "onefile": ["hostile.py", "64 MiB"],
-    "hungry": ["hostile.py failed with exit status 1. Its memory is limited to 512 MiB.", "MemoryError"],
+    "hungry": [
+        "hostile.py failed with exit status 1. Its memory is limited to 512 MiB.",
+        "MemoryError",
+    ],
     "killer": ["hostile.py failed with exit status 1.", "ProcessLookupError"],
 }
 
@@ -144,7 +151,9 @@ def test_memory_is_bounded(session: Session, said: Said) -> None:
     peaks = {}
     for script in SCRIPTS:
         events = read_events(session.trial(f"guess/{script}/1") / "trace.jsonl")
-        peaks[script] = next(e.data["peak_kib"] for e in events if isinstance(e, Note) and e.kind == "memory")
+        peaks[script] = next(
+            e.data["peak_kib"] for e in events if isinstance(e, Note) and e.kind == "memory"
+        )
     assert max(peaks.values()) < peaks["escapes"] + 64 * 1024, peaks
     workers = [int(path.read_text()) for path in session.path.glob("peak-*")]
     assert len(workers) == 3

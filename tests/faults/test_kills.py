@@ -1,7 +1,8 @@
-"""Sessions with work inside real sandboxes that are killed: what is finished is kept, nothing stays alive.
+"""Sessions with work inside real sandboxes that are killed: what is finished is kept, nothing stays
+alive.
 
-Sessions without a sandbox's isolation, and the resumption of killed ones, are in tests/xdist/test_signals.py.
-"""
+Sessions without a sandbox's isolation, and the resumption of killed ones, are in
+tests/xdist/test_signals.py."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ import pytest
 
 from tests.faults.session import PATIENCE, Session, marked, wait_for
 
-# The first two trials end at once; in the others a script with children of its own sleeps inside the sandbox, and
-# the agent has a detached process outside of it.
+# The first two trials end at once; in the others a script with children of its own sleeps inside
+# the sandbox, and the agent has a detached process outside of it.
 AGENT = """\
 import subprocess, sys
 
@@ -59,8 +60,12 @@ class Killed:
         self.session.agent("sleeper", AGENT.replace("MARKER", self.marker))
         args = ("--mlab-agent=sleeper", f"--mlab-repeats={TRIALS}", "-n", str(workers))
         self.process = self.session.background(*args)
-        wait_for(lambda: self.asleep() >= max(1, workers) and self.finished() == [1, 2], self.process)
-        self.children: list[psutil.Process] = psutil.Process(self.process.pid).children(recursive=True)
+        wait_for(
+            lambda: self.asleep() >= max(1, workers) and self.finished() == [1, 2], self.process
+        )
+        self.children: list[psutil.Process] = psutil.Process(self.process.pid).children(
+            recursive=True
+        )
         assert marked(f"{self.marker}-outside")
 
     def asleep(self) -> int:
@@ -71,7 +76,9 @@ class Killed:
     def begun(self) -> list[int]:
         """The repeats in which the script has been asked to run."""
         traces = self.session.run_dir.glob("trials/guess/sleeper/*/trace.jsonl")
-        return sorted(int(path.parent.name) for path in traces if '"step"' in path.read_text(errors="replace"))
+        return sorted(
+            int(path.parent.name) for path in traces if '"step"' in path.read_text(errors="replace")
+        )
 
     def finished(self) -> list[int]:
         """The repeats with a result."""
@@ -90,7 +97,9 @@ class Killed:
     def assert_nothing_lives(self) -> None:
         """No process of the session, of its agents or of its scripts."""
         _, alive = psutil.wait_procs(self.children, timeout=PATIENCE)
-        assert [one for one in alive if one.is_running() and one.status() != psutil.STATUS_ZOMBIE] == []
+        assert [
+            one for one in alive if one.is_running() and one.status() != psutil.STATUS_ZOMBIE
+        ] == []
         wait_for(lambda: not marked(self.marker))
 
     def assert_reported(self, missing: int) -> None:
@@ -101,7 +110,10 @@ class Killed:
         assert [entry["trial"] for entry in summary["missing"]][-1] == f"guess-sleeper-{TRIALS}"
         assert len(summary["missing"]) == missing
         listed = self.said.partition("MISSING: ")[2].partition("run what is missing")[0]
-        assert all(f"guess-sleeper-{repeat}" in listed for repeat in range(TRIALS - missing + 1, TRIALS + 1))
+        assert all(
+            f"guess-sleeper-{repeat}" in listed
+            for repeat in range(TRIALS - missing + 1, TRIALS + 1)
+        )
         assert summary["subjects"][0]["success"]["successes"] == 2
         assert self.session.case("guess-sleeper-1").properties["mlab.outcome"] == "success"
         assert "Traceback" not in self.said
@@ -128,7 +140,9 @@ def killed(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[int], Ki
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_ctrl_c_reaches_the_whole_process_group(killed: Callable[[int], Killed], workers: int) -> None:
+def test_ctrl_c_reaches_the_whole_process_group(
+    killed: Callable[[int], Killed], workers: int
+) -> None:
     found = killed(workers)
     os.killpg(found.process.pid, signal.SIGINT)
     assert found.end() == pytest.ExitCode.INTERRUPTED, found.said
@@ -159,7 +173,9 @@ def test_sigkill_of_the_controller(killed: Callable[[int], Killed]) -> None:
 def test_sigkill_of_a_worker(killed: Callable[[int], Killed]) -> None:
     found = killed(2)
     psutil.Process(found.process.pid).children()[0].kill()
-    wait_for(lambda: found.begun() == [1, 2, 3, 4, 5], found.process)  # its trial is lost, a new worker takes the next
+    wait_for(
+        lambda: found.begun() == [1, 2, 3, 4, 5], found.process
+    )  # its trial is lost, a new worker takes the next
     os.killpg(found.process.pid, signal.SIGINT)
     assert found.end() == pytest.ExitCode.INTERRUPTED, found.said
     found.assert_nothing_lives()

@@ -1,4 +1,5 @@
-"""What a trial needs and this machine lacks: a skip that names the command that mends it, and never a green CI job."""
+"""What a trial needs and this machine lacks: a skip that names the command that mends it, and never
+a green CI job."""
 
 from __future__ import annotations
 
@@ -45,12 +46,15 @@ def change(session: Session, task: str, old: str, new: str) -> None:
 
 
 def assert_skipped(session: Session, said: Said, trial: str, *words: str) -> None:
-    """The reason stands in the skip's line, in the list of what is missing, in JUnit and in summary.json."""
+    """The reason stands in the skip's line, in the list of what is missing, in JUnit and in
+    summary.json."""
     flat = " ".join(said.out.split())
     missing = flat.partition("MISSING: ")[2]
     case = session.case(trial)
     assert case.status == "skipped"
-    (known,) = [entry["reason"] for entry in session.summary()["missing"] if entry["trial"] == trial]
+    (known,) = [
+        entry["reason"] for entry in session.summary()["missing"] if entry["trial"] == trial
+    ]
     for word in words:
         assert re.search(rf"^SKIPPED .*{re.escape(word)}", said.out, re.M), said.out
         assert word in missing
@@ -88,8 +92,14 @@ def test_bubblewrap(session: Session, workers: str) -> None:
 
 def test_no_sandbox_at_all_for_code_that_nobody_trusts(session: Session) -> None:
     env = without_programs(session.path)
-    said = session.pytest("-rs", "--mlab-agent=good", "--mlab-task=guess", "--mlab-sandbox=auto", env=env)
-    words = ("no sandbox works here", "--mlab-sandbox=local accepts that", "mend: apt-get install bubblewrap")
+    said = session.pytest(
+        "-rs", "--mlab-agent=good", "--mlab-task=guess", "--mlab-sandbox=auto", env=env
+    )
+    words = (
+        "no sandbox works here",
+        "--mlab-sandbox=local accepts that",
+        "mend: apt-get install bubblewrap",
+    )
     assert_skipped(session, said, "guess-good-1", *words)
     mended = Session(session.path, tasks=(), name="mended")
     said = mended.pytest("--mlab-agent=good", "--mlab-task=guess", "--mlab-sandbox=local", env=env)
@@ -104,11 +114,15 @@ def test_data_whose_mending_command_mends(session: Session) -> None:
     archived = content.getvalue()
     with file_server() as server:
         source = SOURCE.format(
-            ref=f"{server.address}/data.zip", sha256=hashlib.sha256(archived).hexdigest(), rules=server.address
+            ref=f"{server.address}/data.zip",
+            sha256=hashlib.sha256(archived).hexdigest(),
+            rules=server.address,
         )
         change(session, "guess", 'kind = "generator"', source)
         said = session.pytest("-rs", "-n", "2", "--mlab-agent=good")
-        assert_skipped(session, said, "guess-good-1", "rules that you must accept", "mend: mlab prepare guess")
+        assert_skipped(
+            session, said, "guess-good-1", "rules that you must accept", "mend: mlab prepare guess"
+        )
         assert session.result("third/good/1")["outcome"] == "success"
         mend = re.findall(r"^SKIPPED .*mend: mlab (prepare guess [-\w ]*)", said.out, re.M)[0]
         refused = session.mlab(*shlex.split(mend))
@@ -123,15 +137,25 @@ def test_data_whose_mending_command_mends(session: Session) -> None:
 
 
 def test_a_cache_that_cannot_be_written(session: Session) -> None:
-    said = session.pytest("-rs", "--mlab-agent=good", "--mlab-task=guess", env={"MLAB_CACHE_DIR": "/proc/none"})
-    assert_skipped(session, said, "guess-good-1", "'/proc/none'", "mend: mlab prepare guess --data mini --cache-dir")
+    said = session.pytest(
+        "-rs", "--mlab-agent=good", "--mlab-task=guess", env={"MLAB_CACHE_DIR": "/proc/none"}
+    )
+    assert_skipped(
+        session,
+        said,
+        "guess-good-1",
+        "'/proc/none'",
+        "mend: mlab prepare guess --data mini --cache-dir",
+    )
 
 
 def test_key_under_strict(session: Session) -> None:
     said = session.pytest("--mlab-strict", "--mlab-task=guess", "--mlab-model=gpt-4-turbo")
     assert said.ret == pytest.ExitCode.TESTS_FAILED
     part = said.part("ERROR at setup of test_beats_baseline[guess-research-gpt-4-turbo-1]")
-    assert "OPENAI_API_KEY; mend: export OPENAI_API_KEY=<your key> (--mlab-strict)" in " ".join(part.split())
+    assert "OPENAI_API_KEY; mend: export OPENAI_API_KEY=<your key> (--mlab-strict)" in " ".join(
+        part.split()
+    )
     assert session.case("guess-research-gpt-4-turbo-1").status == "error"
     assert os.environ.get("OPENAI_API_KEY") is None
 
@@ -139,7 +163,9 @@ def test_key_under_strict(session: Session) -> None:
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_ci_with_nothing_left_to_run(session: Session, workers: str) -> None:
     for task in TASKS:
-        source = SOURCE.format(ref="http://127.0.0.1:9/data.zip", sha256="0" * 64, rules="http://127.0.0.1:9/rules")
+        source = SOURCE.format(
+            ref="http://127.0.0.1:9/data.zip", sha256="0" * 64, rules="http://127.0.0.1:9/rules"
+        )
         change(session, task, 'kind = "generator"', source)
     said = session.pytest("-n", workers, "--mlab-agent=good", env={"CI": "true"})
     assert said.ret == pytest.ExitCode.TESTS_FAILED

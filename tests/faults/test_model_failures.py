@@ -1,4 +1,5 @@
-"""Models that talk nonsense and providers that fail: told apart from each other and from an agent's own failure."""
+"""Models that talk nonsense and providers that fail: told apart from each other and from an agent's
+own failure."""
 
 from __future__ import annotations
 
@@ -51,7 +52,13 @@ REJECTED: dict[str, tuple[Entry, str]] = {
 def answers() -> script.Script:
     """What to do with a request, by the model that it names."""
     good = iter([RUN, submit()])
-    passing: list[Entry] = [script.rate_limited(0), script.drop(), RUN, script.server_error(), submit()]
+    passing: list[Entry] = [
+        script.rate_limited(0),
+        script.drop(),
+        RUN,
+        script.server_error(),
+        submit(),
+    ]
     recovering = iter(passing)
 
     def answer(request: Request) -> Entry:
@@ -109,7 +116,9 @@ def requests(server: ScriptedServer) -> Counter[str]:
 
 
 @pytest.mark.parametrize("model", FAILING)
-def test_the_provider_fails(session: Session, server: ScriptedServer, said: Said, model: str) -> None:
+def test_the_provider_fails(
+    session: Session, server: ScriptedServer, said: Said, model: str
+) -> None:
     _, reason, asked = FAILING[model]
     folder, name = place(model)
     result = session.result(folder)
@@ -124,7 +133,9 @@ def test_the_provider_fails(session: Session, server: ScriptedServer, said: Said
 
 
 @pytest.mark.parametrize("model", TALKING)
-def test_the_model_talks_nonsense(session: Session, server: ScriptedServer, said: Said, model: str) -> None:
+def test_the_model_talks_nonsense(
+    session: Session, server: ScriptedServer, said: Said, model: str
+) -> None:
     folder, name = place(model)
     result = session.result(folder)
     assert (result["outcome"], result["ended_by"]) == ("no_submission", "steps"), result["reason"]
@@ -133,7 +144,9 @@ def test_the_model_talks_nonsense(session: Session, server: ScriptedServer, said
 
 
 @pytest.mark.parametrize("model", REJECTED)
-def test_a_request_that_the_provider_rejects_is_the_agents_fault(session: Session, said: Said, model: str) -> None:
+def test_a_request_that_the_provider_rejects_is_the_agents_fault(
+    session: Session, said: Said, model: str
+) -> None:
     result = session.result(place(model)[0])
     assert result["outcome"] == "agent_error"
     assert REJECTED[model][1] in result["reason"]
@@ -148,8 +161,12 @@ def test_what_passes_is_survived(session: Session, said: Said, model: str) -> No
 
 
 def test_they_are_told_apart(session: Session, said: Said) -> None:
-    assert f"ERRORS: {len(FAILING)} trials ended in an error that the agent did not make" in said.out
-    found = {subject["model"].rpartition("/")[2]: subject for subject in session.summary()["subjects"]}
+    assert (
+        f"ERRORS: {len(FAILING)} trials ended in an error that the agent did not make" in said.out
+    )
+    found = {
+        subject["model"].rpartition("/")[2]: subject for subject in session.summary()["subjects"]
+    }
     for model in FAILING:
         assert found[model]["success"]["rate_without_errors"] is None, found[model]["success"]
     for model in (*TALKING, *REJECTED):

@@ -1,4 +1,5 @@
-"""What bounds a whole run, on several workers: a provider's storms, dollars, and keys that are refused."""
+"""What bounds a whole run, on several workers: a provider's storms, dollars, and keys that are
+refused."""
 
 from __future__ import annotations
 
@@ -45,12 +46,19 @@ def server() -> Iterator[ScriptedServer]:
 def session(folder: Path, calls: int = CALLS) -> Session:
     found = Session(folder, patience=PATIENCE)
     (folder / "agents").mkdir()
-    (folder / "agents" / "asking.py").write_text(ASKING.replace(f"range({CALLS})", f"range({calls})"))
+    (folder / "agents" / "asking.py").write_text(
+        ASKING.replace(f"range({CALLS})", f"range({calls})")
+    )
     return found
 
 
 def environment(server: ScriptedServer, **more: str) -> dict[str, str]:
-    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.base_url, "MLAB_MODEL_WAIT": "0.1", **more}
+    return {
+        "OPENAI_API_KEY": KEY,
+        "OPENAI_BASE_URL": server.base_url,
+        "MLAB_MODEL_WAIT": "0.1",
+        **more,
+    }
 
 
 def events(session: Session) -> list[Event]:
@@ -66,7 +74,12 @@ def results(session: Session) -> dict[str, dict[str, Any]]:
 
 
 RPM = 480
-TROUBLE = (script.rate_limited(0.2), script.drop(), script.server_error(503), script.rate_limited(0.4))
+TROUBLE = (
+    script.rate_limited(0.2),
+    script.drop(),
+    script.server_error(503),
+    script.rate_limited(0.4),
+)
 
 
 def test_a_storm_over_four_workers_loses_no_trial_and_stays_below_the_limit(
@@ -80,22 +93,35 @@ def test_a_storm_over_four_workers_loses_no_trial_and_stays_below_the_limit(
         arrived.append(time.time())
         asked[request.prompt] += 1
         kind = sum(int(word) for word in request.prompt.split() if word.isdigit())
-        return TROUBLE[kind // 2 % len(TROUBLE)] if kind % 2 and asked[request.prompt] == 1 else say("an answer")
+        return (
+            TROUBLE[kind // 2 % len(TROUBLE)]
+            if kind % 2 and asked[request.prompt] == 1
+            else say("an answer")
+        )
 
     server.restart(answer, key=KEY)
     found = session(tmp_path)
-    options = ("--mlab-model=openai/m", f"--mlab-repeats={TRIALS}", f"--mlab-rpm={RPM}", "--mlab-gate=none", "-n4")
+    options = (
+        "--mlab-model=openai/m",
+        f"--mlab-repeats={TRIALS}",
+        f"--mlab-rpm={RPM}",
+        "--mlab-gate=none",
+        "-n4",
+    )
     said = found.pytest(*FEW, *options, env=environment(server, MLAB_MODEL_WINDOW="1"))
     assert said.ret == 0, said.out
     assert f"mlab: openai/m {RPM} requests a minute" in said.out
-    assert Counter(trial["outcome"] for trial in results(found).values()) == {"no_submission": TRIALS}
+    assert Counter(trial["outcome"] for trial in results(found).values()) == {
+        "no_submission": TRIALS
+    }
 
     calls = [event for event in events(found) if isinstance(event, ModelCall)]
     retries = TRIALS * CALLS // 2
     assert (len(calls), sum(call.retries for call in calls)) == (TRIALS * CALLS, retries)
     assert len(arrived) == TRIALS * CALLS + retries
-    # Requests arrive after they were let through, by how much a busy machine decides: so those that have arrived since
-    # a moment before the first was let through (the first note) are no more than may have been let through by then.
+    # Requests arrive after they were let through, by how much a busy machine decides: so those that
+    # have arrived since a moment before the first was let through (the first note) are no more than
+    # may have been let through by then.
     begin = min(event.t for event in events(found) if isinstance(event, Note))
     for number, moment in enumerate(sorted(arrived), 1):
         assert number <= RPM / 60 * (math.floor(moment - begin) + 1)
@@ -111,11 +137,15 @@ def refusing(refusal: Entry) -> Callable[[Request], Entry]:
     return lambda request: refusal if request.model == "refused" else say("an answer")
 
 
-def test_a_refused_key_stops_its_model_at_once_and_no_other(tmp_path: Path, server: ScriptedServer) -> None:
+def test_a_refused_key_stops_its_model_at_once_and_no_other(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
     server.restart(refusing(script.unauthorized(echo="sk-te***")), key=KEY)
     found = session(tmp_path, calls=1)
     models = ("--mlab-model=openai/refused", "--mlab-model=openai/good")
-    said = found.pytest(*FEW, *models, "--mlab-repeats=4", "--mlab-gate=none", "-n2", env=environment(server))
+    said = found.pytest(
+        *FEW, *models, "--mlab-repeats=4", "--mlab-gate=none", "-n2", env=environment(server)
+    )
     assert said.ret == pytest.ExitCode.TESTS_FAILED, said.out
     asked = Counter(request.model for request in server.requests)
     assert asked["good"] == 4
@@ -132,7 +162,10 @@ def test_a_refused_key_stops_its_model_at_once_and_no_other(tmp_path: Path, serv
     assert said.out.count("FAILED ") == 1
     assert "FAILED mlab::stopped" in said.out
     text = " ".join(said.part("stopped").split())
-    assert f"{refused['not_run']} trials not started: openai/refused: the provider refused the key" in text
+    assert (
+        f"{refused['not_run']} trials not started: openai/refused: the provider refused the key"
+        in text
+    )
     assert "the rest: pytest --mlab-resume=run" in text
     assert fits(said.part("stopped")) == []
     assert found.junit()["mlab::stopped"].status == "failure"
@@ -144,17 +177,24 @@ def test_a_refused_key_stops_its_model_at_once_and_no_other(tmp_path: Path, serv
     assert len(server.requests) == refused["not_run"]
 
 
-def test_an_account_without_money_stops_what_needs_it(tmp_path: Path, server: ScriptedServer) -> None:
-    """Here it is the model that edits: no trial of the agent can do without it, and the control asks nobody."""
+def test_an_account_without_money_stops_what_needs_it(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    """Here it is the model that edits: no trial of the agent can do without it, and the control
+    asks nobody."""
     server.restart(refusing(script.out_of_quota()), key=KEY)
     found = session(tmp_path, calls=1)
     agent = found.path / "agents" / "asking.py"
     agent.write_text(agent.read_text().replace('.name}")', '.name}", role="edit")'))
     models = ("--mlab-model=openai/good", "--mlab-edit-model=openai/refused")
-    said = found.pytest(*FEW, *models, "--mlab-agent=baseline", "--mlab-repeats=2", env=environment(server))
+    said = found.pytest(
+        *FEW, *models, "--mlab-agent=baseline", "--mlab-repeats=2", env=environment(server)
+    )
     assert said.ret == pytest.ExitCode.TESTS_FAILED
     assert len(server.requests) == 1
-    assert Counter((name.split("-")[1], trial["outcome"]) for name, trial in results(found).items()) == {
+    assert Counter(
+        (name.split("-")[1], trial["outcome"]) for name, trial in results(found).items()
+    ) == {
         ("asking", "provider_error"): 1,
         ("asking", "not_run"): 1,
         ("baseline", "below_threshold"): 2,
@@ -164,15 +204,22 @@ def test_an_account_without_money_stops_what_needs_it(tmp_path: Path, server: Sc
     assert reason in " ".join(found.mlab("report", "run").out.split())
 
 
-def test_dollars_end_the_run_and_a_higher_limit_lets_it_go_on(tmp_path: Path, server: ScriptedServer) -> None:
+def test_dollars_end_the_run_and_a_higher_limit_lets_it_go_on(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
     """A call costs a dollar: four words of prompt, a quarter each."""
     found = session(tmp_path, calls=1)
-    prices = '[models.dear]\nmodel = "openai/m"\ninput_cost_per_token = 0.25\noutput_cost_per_token = 0\n'
+    prices = (
+        '[models.dear]\nmodel = "openai/m"\ninput_cost_per_token = 0.25\noutput_cost_per_token'
+        " = 0\n"
+    )
     (tmp_path / "mlab-models.toml").write_text(prices)
     server.restart(lambda request: say("yes"), key=KEY)
 
     def run(*args: str) -> Said:
-        return found.pytest(*args, "--mlab-gate=none", env=environment(server, MLAB_MODEL_WINDOW="0.5"))
+        return found.pytest(
+            *args, "--mlab-gate=none", env=environment(server, MLAB_MODEL_WINDOW="0.5")
+        )
 
     limits = ("--mlab-run-max-cost=2.5", "--mlab-tpm=100")
     said = run(*FEW, "--mlab-model=dear", "--mlab-repeats=6", *limits, "-n2")
@@ -187,7 +234,9 @@ def test_dollars_end_the_run_and_a_higher_limit_lets_it_go_on(tmp_path: Path, se
     assert found.summary()["spending"] == spending
     assert "mlab: $2.50 for the run; dear 100 tokens a minute" in said.out
     assert f"spent ${spent}.00 of $2.50 for the run" in said.out
-    assert f"Spent ${spent}.00 of $2.50 for the run." in (found.path / "run" / "report.md").read_text()
+    assert (
+        f"Spent ${spent}.00 of $2.50 for the run." in (found.path / "run" / "report.md").read_text()
+    )
     assert found.junit_suite()["mlab.spent_usd"] == f"{spent}.0"
     text = " ".join(said.part("stopped").split())
     assert f"{6 - spent} trials not started: the $2.5 of the whole run are spent" in text
@@ -195,7 +244,9 @@ def test_dollars_end_the_run_and_a_higher_limit_lets_it_go_on(tmp_path: Path, se
     assert "above the 100 of a minute: it goes alone" in notes[0].data["text"]
 
     said = run("--mlab-resume=run", f"--mlab-run-max-cost={spent}.5")
-    assert said.ret == pytest.ExitCode.TESTS_FAILED  # what earlier sessions spent counts: one more trial starts
+    assert (
+        said.ret == pytest.ExitCode.TESTS_FAILED
+    )  # what earlier sessions spent counts: one more trial starts
     assert len(server.requests) == spent + 1
     assert found.summary()["spending"] == spending | {
         "cost_usd": spent + 1,

@@ -1,4 +1,5 @@
-"""Names and values that do not exist: exit status 4, what exists with the nearest first, and nothing written."""
+"""Names and values that do not exist: exit status 4, what exists with the nearest first, and
+nothing written."""
 
 from __future__ import annotations
 
@@ -21,21 +22,45 @@ ERRORS = {
         [AGENT, "--mlab-task=othr"],
         ["unknown task 'othr'; did you mean 'other'? tasks: other, guess (suite toy)"],
     ),
-    "suite": ([AGENT, "--mlab-suite=tyo"], ["unknown suite 'tyo'; did you mean 'toy'?", "toy, mlagentbench"]),
+    "suite": (
+        [AGENT, "--mlab-suite=tyo"],
+        ["unknown suite 'tyo'; did you mean 'toy'?", "toy, mlagentbench"],
+    ),
     "provider": (["--mlab-model=opnai/x"], ["unknown provider 'opnai'", "nearest: openai/x, "]),
     "choice": ([AGENT, "--mlab-gate=agregate"], ["--mlab-gate=agregate: allowed: aggregate, "]),
     "data": ([AGENT, "--mlab-data=fll"], ["--mlab-data=fll: allowed: full, mini"]),
-    "sandbox": ([AGENT, "--mlab-sandbox=doker"], ["no sandbox is called 'doker'; did you mean docker?", "bubblewrap"]),
+    "sandbox": (
+        [AGENT, "--mlab-sandbox=doker"],
+        ["no sandbox is called 'doker'; did you mean docker?", "bubblewrap"],
+    ),
     "duration": ([AGENT, "--mlab-max-time=5x"], ["--mlab-max-time=5x: '5x' is no duration", "5h"]),
     "number": ([AGENT, "--mlab-repeats=0"], ["--mlab-repeats=0: give a whole number from 1"]),
-    "share": ([AGENT, "--mlab-fail-under=2"], ["--mlab-fail-under=2: give a share between 0 and 1"]),
-    "keyword": ([AGENT, "-k", "othr"], ["no trial is selected by -k 'othr'; tasks of the plan: other, guess;"]),
-    "mark": ([AGENT, "-m", "image"], ["no trial is selected by -m 'image'; tasks of the plan: guess, other;"]),
+    "share": (
+        [AGENT, "--mlab-fail-under=2"],
+        ["--mlab-fail-under=2: give a share between 0 and 1"],
+    ),
+    "keyword": (
+        [AGENT, "-k", "othr"],
+        ["no trial is selected by -k 'othr'; tasks of the plan: other, guess;"],
+    ),
+    "mark": (
+        [AGENT, "-m", "image"],
+        ["no trial is selected by -m 'image'; tasks of the plan: guess, other;"],
+    ),
     "path": ([AGENT, "missing.py"], ["file or directory not found: missing.py"]),
     "file": (["--mlab-agent=agents/none.py"], ["agent file 'agents/none.py' does not exist"]),
-    "class": (["--mlab-agent=agents/idle.py:Agnt"], ["no class 'Agnt' there; classes with a method run: Agent"]),
-    "folder": ([AGENT, "--mlab-run-dir=/proc/none"], ["/proc/none cannot be written", "--mlab-run-dir"]),
-    "spread": ([AGENT, "-n", "2", "--mlab-task=othr"], ["unknown task 'othr'; did you mean 'other'?"]),
+    "class": (
+        ["--mlab-agent=agents/idle.py:Agnt"],
+        ["no class 'Agnt' there; classes with a method run: Agent"],
+    ),
+    "folder": (
+        [AGENT, "--mlab-run-dir=/proc/none"],
+        ["/proc/none cannot be written", "--mlab-run-dir"],
+    ),
+    "spread": (
+        [AGENT, "-n", "2", "--mlab-task=othr"],
+        ["unknown task 'othr'; did you mean 'other'?"],
+    ),
     "spread-keyword": ([AGENT, "-n", "2", "-k", "othr"], ["no trial is selected by -k 'othr'"]),
 }
 

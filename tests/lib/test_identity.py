@@ -37,11 +37,13 @@ def test_no_git_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_everything_is_plain_and_nothing_heavy_is_imported(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib\nfrom pytest_mlab.lib import identity\n"
-        "identity.collect(pathlib.Path(sys.argv[1]))\n"
-        "print(sorted({'torch', 'numpy', 'pandas', 'scipy', 'litellm', 'docker'} & set(sys.modules)))"
+        "import sys, pathlib\nfrom pytest_mlab.lib import"
+        " identity\nidentity.collect(pathlib.Path(sys.argv[1]))\nprint(sorted({'torch', 'numpy',"
+        " 'pandas', 'scipy', 'litellm', 'docker'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True, text=True
+    )
     assert done.stdout == "[]\n"
     found = identity.collect(tmp_path)
     assert serial.plain(found) == found

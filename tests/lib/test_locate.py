@@ -63,5 +63,7 @@ def test_an_entry_point_that_names_no_package_is_an_error(
 ) -> None:
     _install(tmp_path, value)
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ConfigError, match=f"'demo-lab' of group pytest_mlab.suites names '{value}'"):
+    with pytest.raises(
+        ConfigError, match=f"'demo-lab' of group pytest_mlab.suites names '{value}'"
+    ):
         locate.entry_point_suites()

@@ -11,7 +11,9 @@ from pytest_mlab.lib import processes
 
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env={processes.MARK: "mine"}) as process:
+    with subprocess.Popen(
+        ["/bin/cat"], stdin=subprocess.PIPE, env={processes.MARK: "mine"}
+    ) as process:
         yield process
         process.kill()
 
@@ -35,7 +37,9 @@ def test_marks_are_new_each_time() -> None:
 
 
 def test_kill_marked_leaves_others(child: subprocess.Popen[bytes]) -> None:
-    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env={processes.MARK: "mine-too"}) as other:
+    with subprocess.Popen(
+        ["/bin/cat"], stdin=subprocess.PIPE, env={processes.MARK: "mine-too"}
+    ) as other:
         assert processes.kill_marked("mine") == 1
         assert child.wait() == -9
         assert other.poll() is None
@@ -58,11 +62,14 @@ def namespace() -> str:
     ],
 )
 def test_orphans(mark: str, orphan: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A namespace of the test's own: a trial of another test would sweep what is an orphan in the real one.
+    # A namespace of the test's own: a trial of another test would sweep what is an orphan in the
+    # real one.
     monkeypatch.setattr(processes, "_namespace", lambda: "pid:[test]")
     me = os.getpid()
     mark = mark.format(namespace="pid:[test]", me=me, started=processes.start_time(me))
-    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env={processes.MARK: mark}) as process:
+    with subprocess.Popen(
+        ["/bin/cat"], stdin=subprocess.PIPE, env={processes.MARK: mark}
+    ) as process:
         found = process.pid in processes.orphans()
         process.kill()
     assert found is orphan

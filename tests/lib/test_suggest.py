@@ -11,8 +11,9 @@ def test_the_nearest_name_comes_first_and_ties_go_by_name() -> None:
 
 
 def test_only_a_name_that_may_be_meant_is_asked_for() -> None:
-    assert unknown("task", "cifar", ["imdb", "cifar10"]) == (
-        "unknown task 'cifar'; did you mean 'cifar10'? tasks: cifar10, imdb"
+    assert (
+        unknown("task", "cifar", ["imdb", "cifar10"])
+        == "unknown task 'cifar'; did you mean 'cifar10'? tasks: cifar10, imdb"
     )
     assert unknown("task", "qqq", ["imdb", "cifar10"]) == "unknown task 'qqq'; tasks: cifar10, imdb"
     assert unknown("suite", "qqq", []) == "unknown suite 'qqq'; there are no suites"

@@ -1,4 +1,5 @@
-"""One scripted server a module, with a key in the environment, for tests that go through the real litellm."""
+"""One scripted server a module, with a key in the environment, for tests that go through the real
+litellm."""
 
 from __future__ import annotations
 

@@ -30,7 +30,13 @@ def complete(settings: ModelSettings, request: ModelRequest = ASKED) -> ModelRep
 
 def test_the_users_parameters_win_over_the_agents(server: ScriptedServer) -> None:
     server.restart(["ok"])
-    params = {"temperature": 0, "max_tokens": 5, "top_p": 0.5, "reasoning_effort": "low", "extra_body": {"top_k": 3}}
+    params = {
+        "temperature": 0,
+        "max_tokens": 5,
+        "top_p": 0.5,
+        "reasoning_effort": "low",
+        "extra_body": {"top_k": 3},
+    }
     reply = complete(ModelSettings("mine", "openai/x", params))
     body = server.requests[0].body
     assert (body["model"], body["temperature"], body["max_tokens"]) == ("x", 0, 5)
@@ -63,7 +69,9 @@ def test_a_temperature_that_only_the_agent_wants_does_not_break_a_reasoning_mode
     assert "temperature" not in server.requests[0].body
 
 
-def test_a_temperature_that_an_unlisted_model_refuses_can_be_left_out(server: ScriptedServer) -> None:
+def test_a_temperature_that_an_unlisted_model_refuses_can_be_left_out(
+    server: ScriptedServer,
+) -> None:
     def answer(request: object) -> Any:
         refused = "temperature" in server.requests[-1].body
         return bad_request("Unsupported value: 'temperature'", "temperature") if refused else "ok"
@@ -71,14 +79,23 @@ def test_a_temperature_that_an_unlisted_model_refuses_can_be_left_out(server: Sc
     server.restart(answer)
     with pytest.raises(BadRequestError, match="temperature"):
         complete(ModelSettings("mine", "openai/x"))
-    assert complete(ModelSettings("mine", "openai/x", {"additional_drop_params": ["temperature"]})).text == "ok"
+    assert (
+        complete(
+            ModelSettings("mine", "openai/x", {"additional_drop_params": ["temperature"]})
+        ).text
+        == "ok"
+    )
 
 
-def test_another_server_and_another_key(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_server_and_another_key(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("MINE_API_KEY", "sk-mine")
     server.restart(["ok"], key="sk-mine")
-    settings = ModelSettings("mine", "openai/x", {"base_url": server.base_url}, api_key_env="MINE_API_KEY")
+    settings = ModelSettings(
+        "mine", "openai/x", {"base_url": server.base_url}, api_key_env="MINE_API_KEY"
+    )
     assert complete(settings).text == "ok"
 
 
@@ -88,20 +105,29 @@ def test_facts_are_the_users_first() -> None:
         return found.name, found.native_tools, found.context
 
     assert facts(ModelSettings("mine", "gpt-4-turbo")) == ("gpt-4-turbo", True, 128_000)
-    assert facts(ModelSettings("mine", "gpt-4-turbo", tools="text", context=9)) == ("gpt-4-turbo", False, 9)
+    assert facts(ModelSettings("mine", "gpt-4-turbo", tools="text", context=9)) == (
+        "gpt-4-turbo",
+        False,
+        9,
+    )
     assert facts(ModelSettings("mine", "gpt-3.5-turbo-instruct", tools="native"))[1]
 
 
 def test_a_users_prices_with_cached_tokens(server: ScriptedServer) -> None:
     server.restart([say("a b c", cached=1, reasoning=2)])
-    reply = complete(ModelSettings("mine", "openai/x", prices=TokenPrices(prompt=10, completion=100, cached=1)))
+    reply = complete(
+        ModelSettings("mine", "openai/x", prices=TokenPrices(prompt=10, completion=100, cached=1))
+    )
     assert reply.usage == Usage(2, 5, 1, 2)
     assert reply.cost == 1 * 10 + 1 * 1 + 5 * 100
 
 
 def test_a_users_prices_win_over_the_list(server: ScriptedServer) -> None:
     server.restart(["a"])
-    assert complete(ModelSettings("mine", "gpt-4-turbo", prices=TokenPrices(1, 2, 1))).cost == 2 * 1 + 1 * 2
+    assert (
+        complete(ModelSettings("mine", "gpt-4-turbo", prices=TokenPrices(1, 2, 1))).cost
+        == 2 * 1 + 1 * 2
+    )
 
 
 @contextmanager
@@ -111,8 +137,16 @@ def anthropic(usage: dict[str, int]) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            body = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "end_turn"}
-            text = json.dumps({**body, "content": [{"type": "text", "text": "ok"}], "usage": usage}).encode()
+            body = {
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "model": "claude",
+                "stop_reason": "end_turn",
+            }
+            text = json.dumps(
+                {**body, "content": [{"type": "text", "text": "ok"}], "usage": usage}
+            ).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text)))
@@ -132,11 +166,17 @@ def anthropic(usage: dict[str, int]) -> Iterator[str]:
 
 def test_anthropics_cache_is_counted_and_priced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-x")
-    priced = ("input_cost_per_token", "cache_read_input_token_cost", "cache_creation_input_token_cost")
+    priced = (
+        "input_cost_per_token",
+        "cache_read_input_token_cost",
+        "cache_creation_input_token_cost",
+    )
     name, entry = next(
         (name, entry)
         for name, entry in litellm().model_cost.items()
-        if name.startswith("claude-") and entry["litellm_provider"] == "anthropic" and all(map(entry.get, priced))
+        if name.startswith("claude-")
+        and entry["litellm_provider"] == "anthropic"
+        and all(map(entry.get, priced))
     )
     counted = {
         "input_tokens": 10,
@@ -149,4 +189,6 @@ def test_anthropics_cache_is_counted_and_priced(monkeypatch: pytest.MonkeyPatch)
     assert reply.text == "ok"
     assert reply.usage == Usage(prompt_tokens=1210, completion_tokens=5, cached_tokens=1000)
     plain, read, created = (entry[key] for key in priced)
-    assert reply.cost == pytest.approx(10 * plain + 1000 * read + 200 * created + 5 * entry["output_cost_per_token"])
+    assert reply.cost == pytest.approx(
+        10 * plain + 1000 * read + 200 * created + 5 * entry["output_cost_per_token"]
+    )

@@ -127,8 +127,13 @@ class TestAMinute:
     def test_tools_are_a_part_of_a_request(self, bench: Bench) -> None:
         gate = bench.gate(tpm=3000)
         gate.enter(ask("x", max_tokens=2000))
-        schema = {"type": "object", "properties": {f"argument_{n}": {"type": "string"} for n in range(200)}}
-        assert gate.enter(ask("x", max_tokens=1, tools=(ActionSpec("Do", "It.", schema),))).waited > 50
+        schema = {
+            "type": "object",
+            "properties": {f"argument_{n}": {"type": "string"} for n in range(200)},
+        }
+        assert (
+            gate.enter(ask("x", max_tokens=1, tools=(ActionSpec("Do", "It.", schema),))).waited > 50
+        )
 
     def test_a_failure_costs_its_request_and_its_prompt(self, bench: Bench) -> None:
         gate = bench.gate(rpm=3, tpm=1000)
@@ -199,7 +204,9 @@ class TestAProviderThatWantsToBeLeftAlone:
 
 class TestAKeyThatIsRefused:
     @pytest.mark.parametrize("error", [AuthError("no such key"), QuotaError("no money")])
-    def test_is_refused_to_all_workers_without_asking(self, bench: Bench, error: ModelError) -> None:
+    def test_is_refused_to_all_workers_without_asking(
+        self, bench: Bench, error: ModelError
+    ) -> None:
         bench.gate().enter(ask()).failed(error, None)
         with pytest.raises(type(error), match=str(error)):
             bench.gate(rpm=1).enter(ask())
@@ -218,13 +225,17 @@ class TestAKeyThatIsRefused:
 class TestWithTheRealClient:
     def client(self, bench: Bench, gate: RunGate, attempts: int = 4) -> LitellmClient:
         retry = Retry(attempts=attempts)
-        return LitellmClient(retry, gate=gate, sleep=bench.clock.sleep, clock=bench.clock, random=lambda: 0.0)
+        return LitellmClient(
+            retry, gate=gate, sleep=bench.clock.sleep, clock=bench.clock, random=lambda: 0.0
+        )
 
     def test_repeated_attempts_are_requests_too(self, bench: Bench, server: ScriptedServer) -> None:
         server.restart([script.server_error(), script.drop(), say("at last")])
         reply = self.client(bench, bench.gate(rpm=2)).complete(ask())
         assert (reply.text, reply.retries) == ("at last", 2)
-        assert reply.waited == pytest.approx(60, abs=0.1)  # 1 s and 2 s between attempts, the rest at the gate
+        assert reply.waited == pytest.approx(
+            60, abs=0.1
+        )  # 1 s and 2 s between attempts, the rest at the gate
         assert reply.waited == pytest.approx(bench.clock.now - 1000.0)
 
     def test_all_wait_as_long_as_one_was_told(self, bench: Bench, server: ScriptedServer) -> None:
@@ -240,14 +251,18 @@ class TestWithTheRealClient:
         assert held == [pytest.approx(17.0)]  # for the others as well
         assert other.complete(ask()).waited == 0.0
 
-    def test_the_first_refusal_is_the_last_request(self, bench: Bench, server: ScriptedServer) -> None:
+    def test_the_first_refusal_is_the_last_request(
+        self, bench: Bench, server: ScriptedServer
+    ) -> None:
         server.restart(lambda _: script.unauthorized())
         for _ in range(3):
             with pytest.raises(AuthError, match="Incorrect API key"):
                 self.client(bench, bench.gate()).complete(ask())
         assert len(server.requests) == 1
 
-    def test_a_request_that_is_forbidden_stops_no_other(self, bench: Bench, server: ScriptedServer) -> None:
+    def test_a_request_that_is_forbidden_stops_no_other(
+        self, bench: Bench, server: ScriptedServer
+    ) -> None:
         server.restart([script.unauthorized(403), say("one")])
         with pytest.raises(AuthError):
             self.client(bench, bench.gate()).complete(ask())
@@ -255,10 +270,17 @@ class TestWithTheRealClient:
 
     def test_free_waits_move_the_deadline(self, bench: Bench, server: ScriptedServer) -> None:
         server.restart([script.rate_limited(retry_after=17), say("one")])
-        assert self.client(bench, bench.gate()).complete(ask(deadline=bench.clock.now + 5, free_wait=30.0)).waited >= 17
+        assert (
+            self.client(bench, bench.gate())
+            .complete(ask(deadline=bench.clock.now + 5, free_wait=30.0))
+            .waited
+            >= 17
+        )
         server.restart([script.rate_limited(retry_after=17), say("one")])
         with pytest.raises(RateLimitError):
-            self.client(bench, bench.gate()).complete(ask(deadline=bench.clock.now + 5, free_wait=10.0))
+            self.client(bench, bench.gate()).complete(
+                ask(deadline=bench.clock.now + 5, free_wait=10.0)
+            )
 
 
 def test_the_window_comes_from_the_environment() -> None:

@@ -1,4 +1,5 @@
-"""The client against a real HTTP server through the real litellm: replies, usage, cost, faults, retries, secrets."""
+"""The client against a real HTTP server through the real litellm: replies, usage, cost, faults,
+retries, secrets."""
 
 from __future__ import annotations
 
@@ -60,7 +61,11 @@ def ask(text: str = "hello there", model: str = "openai/my-model", **more: Any) 
 def test_a_reply_with_its_usage(server: ScriptedServer, client: LitellmClient) -> None:
     server.restart([say("fine, thanks", cached=1, reasoning=3)])
     reply = client.complete(ask())
-    assert (reply.text, reply.model, reply.finish_reason) == ("fine, thanks", "openai/my-model", "stop")
+    assert (reply.text, reply.model, reply.finish_reason) == (
+        "fine, thanks",
+        "openai/my-model",
+        "stop",
+    )
     assert reply.usage == Usage(2, 5, 1, 3) == server.usage
     assert (reply.retries, reply.waited) == (0, 0.0)
 
@@ -70,7 +75,10 @@ def test_the_request_arrives_as_asked(server: ScriptedServer, client: LitellmCli
     messages = (Message("system", "be brief"), Message("user", "hi"))
     client.complete(ModelRequest("openai/my-model", messages, 0.5, 7, ("Observation:",)))
     body = server.requests[0].body
-    assert body["messages"] == [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}]
+    assert body["messages"] == [
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "hi"},
+    ]
     assert (body["temperature"], body["max_tokens"], body["stop"]) == (0.5, 7, ["Observation:"])
     assert server.requests[0].key == KEY
 
@@ -82,9 +90,14 @@ def test_the_reply_ends_before_a_stop_sequence_that_the_model_ignored(
     assert client.complete(ask(stop=("Observation:",))).text == "Action: x\n"
 
 
-def test_parameters_that_a_model_does_not_know_are_left_out(server: ScriptedServer, client: LitellmClient) -> None:
+def test_parameters_that_a_model_does_not_know_are_left_out(
+    server: ScriptedServer, client: LitellmClient
+) -> None:
     server.restart(["ok"])
-    assert client.complete(ask(model="openai/gpt-5", temperature=0.5, stop=("x",), max_tokens=9)).text == "ok"
+    assert (
+        client.complete(ask(model="openai/gpt-5", temperature=0.5, stop=("x",), max_tokens=9)).text
+        == "ok"
+    )
     body = server.requests[0].body
     assert "temperature" not in body
     assert "stop" not in body
@@ -108,7 +121,9 @@ def test_replies_without_ordinary_text(
 class TestCost:
     def test_of_a_listed_model(self, server: ScriptedServer, client: LitellmClient) -> None:
         server.restart(["ok"])
-        assert client.complete(ask(model="gpt-4-turbo")).cost == pytest.approx(2 * 10e-6 + 1 * 30e-6)
+        assert client.complete(ask(model="gpt-4-turbo")).cost == pytest.approx(
+            2 * 10e-6 + 1 * 30e-6
+        )
 
     def test_of_cached_tokens_is_lower(self, server: ScriptedServer, client: LitellmClient) -> None:
         server.restart(["ok", say("ok", cached=2)])
@@ -117,11 +132,15 @@ class TestCost:
         assert cached is not None
         assert 0 < cached < full
 
-    def test_of_an_unknown_model_is_unknown(self, server: ScriptedServer, client: LitellmClient) -> None:
+    def test_of_an_unknown_model_is_unknown(
+        self, server: ScriptedServer, client: LitellmClient
+    ) -> None:
         server.restart(["ok"])
         assert client.complete(ask()).cost is None
 
-    def test_without_usage_tokens_are_counted_here(self, server: ScriptedServer, client: LitellmClient) -> None:
+    def test_without_usage_tokens_are_counted_here(
+        self, server: ScriptedServer, client: LitellmClient
+    ) -> None:
         server.restart([say("one two three", usage=False)])
         reply = client.complete(ask(model="gpt-4-turbo"))
         assert reply.usage == Usage(2, 3)
@@ -142,14 +161,25 @@ FAULTS: list[tuple[str, script.Reply, type[ModelError], int]] = [
     ("no choices", script.Reply(kind="raw", raw=b"{}"), ProviderDownError, 4),
     ("context", script.context_length(), ContextWindowError, 1),
     ("400", script.bad_request(), BadRequestError, 1),
-    ("404", script.Reply(kind="error", status=404, error={"message": "no such model"}), ProviderError, 1),
+    (
+        "404",
+        script.Reply(kind="error", status=404, error={"message": "no such model"}),
+        ProviderError,
+        1,
+    ),
     ("402", script.Reply(kind="error", status=402, error={"message": "pay first"}), QuotaError, 1),
 ]
 
 
-@pytest.mark.parametrize(("entry", "kind", "attempts"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
+@pytest.mark.parametrize(
+    ("entry", "kind", "attempts"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS]
+)
 def test_faults_are_typed_and_only_passing_ones_repeated(
-    server: ScriptedServer, client: LitellmClient, entry: script.Reply, kind: type[ModelError], attempts: int
+    server: ScriptedServer,
+    client: LitellmClient,
+    entry: script.Reply,
+    kind: type[ModelError],
+    attempts: int,
 ) -> None:
     server.restart(lambda _: entry)
     with pytest.raises(ModelError, match="openai/my-model") as caught:
@@ -168,13 +198,17 @@ def test_a_server_that_hangs_is_down(server: ScriptedServer, client: LitellmClie
     assert len(server.requests) == 3
 
 
-def test_nobody_listens(monkeypatch: pytest.MonkeyPatch, client: LitellmClient, server: ScriptedServer) -> None:
+def test_nobody_listens(
+    monkeypatch: pytest.MonkeyPatch, client: LitellmClient, server: ScriptedServer
+) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     with pytest.raises(ProviderDownError, match="Connection refused"):
         client.complete(ask())
 
 
-def test_no_key_at_all(monkeypatch: pytest.MonkeyPatch, client: LitellmClient, server: ScriptedServer) -> None:
+def test_no_key_at_all(
+    monkeypatch: pytest.MonkeyPatch, client: LitellmClient, server: ScriptedServer
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(AuthError, match="OPENAI_API_KEY"):
         client.complete(ask(model="openai/model-without-key"))
@@ -182,7 +216,9 @@ def test_no_key_at_all(monkeypatch: pytest.MonkeyPatch, client: LitellmClient, s
 
 
 class TestRetries:
-    def test_until_an_answer_comes(self, server: ScriptedServer, client: LitellmClient, clock: Clock) -> None:
+    def test_until_an_answer_comes(
+        self, server: ScriptedServer, client: LitellmClient, clock: Clock
+    ) -> None:
         server.restart([script.server_error(), script.drop(), "at last"])
         reply = client.complete(ask())
         assert (reply.text, reply.retries) == ("at last", 2)
@@ -196,20 +232,26 @@ class TestRetries:
         assert client.complete(ask()).waited == 17.0
         assert clock.sleeps == [17.0]
 
-    def test_do_not_wait_for_hours(self, server: ScriptedServer, client: LitellmClient, clock: Clock) -> None:
+    def test_do_not_wait_for_hours(
+        self, server: ScriptedServer, client: LitellmClient, clock: Clock
+    ) -> None:
         server.restart([script.rate_limited(retry_after=7200), "ok"])
         with pytest.raises(RateLimitError):
             client.complete(ask())
         assert clock.sleeps == []
 
-    def test_never_wait_past_the_deadline(self, server: ScriptedServer, client: LitellmClient, clock: Clock) -> None:
+    def test_never_wait_past_the_deadline(
+        self, server: ScriptedServer, client: LitellmClient, clock: Clock
+    ) -> None:
         server.restart(lambda _: script.server_error())
         with pytest.raises(ProviderDownError):
             client.complete(ask(deadline=clock.now + 2.5))
         assert clock.sleeps == [1.0]
         assert len(server.requests) == 2
 
-    def test_the_deadline_bounds_an_attempt(self, server: ScriptedServer, client: LitellmClient, clock: Clock) -> None:
+    def test_the_deadline_bounds_an_attempt(
+        self, server: ScriptedServer, client: LitellmClient, clock: Clock
+    ) -> None:
         server.restart(lambda _: script.hang())
         with pytest.raises(ProviderDownError, match="timed out"):
             client.complete(ask(deadline=clock.now + 0.05))
@@ -250,7 +292,10 @@ def test_a_given_redaction_is_used(server: ScriptedServer, client: LitellmClient
 
 
 def test_litellm_prints_and_logs_nothing(
-    server: ScriptedServer, client: LitellmClient, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    server: ScriptedServer,
+    client: LitellmClient,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     server.restart([script.unauthorized(), "ok"])
     with pytest.raises(AuthError):

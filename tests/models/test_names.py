@@ -14,7 +14,9 @@ from pytest_mlab.models.names import check_model_name, litellm_name, missing_key
 from pytest_mlab.models.prices import Price, price_of, require_prices, worst_case_price
 
 
-@pytest.mark.parametrize("name", ["gpt-4-turbo", "openai/gpt-5", "openai/my-model", "ollama/llama3", "hosted_vllm/x"])
+@pytest.mark.parametrize(
+    "name", ["gpt-4-turbo", "openai/gpt-5", "openai/my-model", "ollama/llama3", "hosted_vllm/x"]
+)
 def test_known_names(name: str) -> None:
     assert check_model_name(name) == ""
 
@@ -30,7 +32,9 @@ def test_known_names(name: str) -> None:
         (" gpt-4", "blanks"),
     ],
 )
-def test_unknown_names_get_the_nearest(name: str, expected: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_unknown_names_get_the_nearest(
+    name: str, expected: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     message = check_model_name(name)
     assert repr(name) in message
     assert expected in message
@@ -50,7 +54,9 @@ def test_unknown_names_get_the_nearest(name: str, expected: str, capfd: pytest.C
         ("bedrock/x", None),
     ],
 )
-def test_missing_keys_are_named(name: str, variables: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_keys_are_named(
+    name: str, variables: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for variable in (variables or "").replace(" and ", " or ").split(" or "):
         monkeypatch.delenv(variable, raising=False)
     assert missing_key(name) == variables
@@ -93,17 +99,25 @@ def test_a_zero_that_nobody_vouches_for_is_no_price() -> None:
 
 
 def test_a_cost_limit_needs_a_known_price() -> None:
-    known, unknown = ModelSettings("gpt-4-turbo", "gpt-4-turbo"), ModelSettings("mine", "openai/my-model")
+    known, unknown = (
+        ModelSettings("gpt-4-turbo", "gpt-4-turbo"),
+        ModelSettings("mine", "openai/my-model"),
+    )
     require_prices([known], 5.0, "m.toml")
     require_prices([unknown], None, "m.toml")
-    words = r'\$5 cannot be kept: the price of mine is unknown; write .* under \[models."mine"\] in m.toml'
+    words = (
+        r'\$5 cannot be kept: the price of mine is unknown; write .* under \[models."mine"\] in'
+        r" m.toml"
+    )
     with pytest.raises(ConfigError, match=words):
         require_prices([known, unknown], 5.0, "m.toml")
     require_prices([known, replace(unknown, prices=TokenPrices(1, 2, 1))], 5.0, "m.toml")
 
 
 def test_a_users_price_wins_over_the_list() -> None:
-    mine = ModelSettings("gpt-4-turbo", "gpt-4-turbo", prices=TokenPrices(1.0, 2.0, 0.5), context=1000)
+    mine = ModelSettings(
+        "gpt-4-turbo", "gpt-4-turbo", prices=TokenPrices(1.0, 2.0, 0.5), context=1000
+    )
     assert price_of(mine) == Price(1.0, 2.0, 1000, 4096)
     assert price_of(replace(mine, prices=None)) == Price(10e-6, 30e-6, 1000, 4096)
     assert price_of(replace(mine, model="openai/x", context=None)) == Price(1.0, 2.0, None, None)
@@ -132,7 +146,9 @@ def test_a_retired_name_goes_to_its_provider(name: str, provider: str) -> None:
     assert provider_of(litellm_name(name)) == provider
 
 
-@pytest.mark.parametrize("name", ["gpt-4-turbo", "openai/gpt-4-32k", "gpt-4-turob", "claude-3-opsu", "nonsense"])
+@pytest.mark.parametrize(
+    "name", ["gpt-4-turbo", "openai/gpt-4-32k", "gpt-4-turob", "claude-3-opsu", "nonsense"]
+)
 def test_other_names_stay(name: str) -> None:
     assert litellm_name(name) == name
 

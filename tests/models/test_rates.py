@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 from pytest_mlab.models.rates import Rates, Window
 
 
-def rates(folder: Path, rpm: int | None = None, tpm: int | None = None, seconds: float = 60.0) -> Rates:
-    requests, tokens = (None if limit is None else Window.of(limit, seconds) for limit in (rpm, tpm))
+def rates(
+    folder: Path, rpm: int | None = None, tpm: int | None = None, seconds: float = 60.0
+) -> Rates:
+    requests, tokens = (
+        None if limit is None else Window.of(limit, seconds) for limit in (rpm, tpm)
+    )
     return Rates(folder / "rates.sqlite", requests, tokens)
 
 
@@ -51,7 +55,9 @@ def test_tokens_are_corrected_by_what_was_used(tmp_path: Path) -> None:
     assert counts.book("c", 1, 1063.1) == 0
 
 
-def test_what_does_not_fit_by_its_tokens_takes_no_request_and_the_other_way_round(tmp_path: Path) -> None:
+def test_what_does_not_fit_by_its_tokens_takes_no_request_and_the_other_way_round(
+    tmp_path: Path,
+) -> None:
     counts = rates(tmp_path, rpm=2, tpm=100)
     assert counts.book("a", 90, 1000.0) == 0
     assert counts.book("b", 90, 1000.0) > 0
@@ -95,10 +101,14 @@ def test_processes_share_the_counts(tmp_path: Path) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    arrivals=st.lists(st.tuples(st.floats(0, 20), st.integers(1, 150), st.integers(0, 150)), max_size=25),
+    arrivals=st.lists(
+        st.tuples(st.floats(0, 20), st.integers(1, 150), st.integers(0, 150)), max_size=25
+    ),
     rpm=st.integers(1, 8),
 )
-def test_no_stretch_has_more_than_its_share(arrivals: list[tuple[float, int, int]], rpm: int) -> None:
+def test_no_stretch_has_more_than_its_share(
+    arrivals: list[tuple[float, int, int]], rpm: int
+) -> None:
     """Calls come at any time; each books, and uses at most what it has booked."""
     with TemporaryDirectory() as folder:
         counts = Rates(Path(folder, "r.sqlite"), Window(rpm, 60.0), Window(200, 60.0))

@@ -39,7 +39,9 @@ def one(table: dict[str, Any], *args: str) -> ModelSettings:
 
 def test_a_whole_table(tmp_path: Path) -> None:
     (tmp_path / "mlab-models.toml").write_text(FULL, encoding="utf-8")
-    mine, turbo, plain = ModelTables.find(None, tmp_path).settings(["mine", "gpt-4-turbo", "", "mine", "openai/y"])
+    mine, turbo, plain = ModelTables.find(None, tmp_path).settings(
+        ["mine", "gpt-4-turbo", "", "mine", "openai/y"]
+    )
     assert mine == ModelSettings(
         name="mine",
         model="openai/my-model",
@@ -66,13 +68,17 @@ def test_tables_in_pyproject(tmp_path: Path) -> None:
     project.write_text('[tool.mlab.models.mine]\nmodel = "openai/x"\n', encoding="utf-8")
     assert ModelTables.find(None, tmp_path).settings(["mine"])[0].model == "openai/x"
     (tmp_path / "mlab-models.toml").write_text(FULL, encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"mlab-models.toml and in .*pyproject.toml: tool.mlab.models; move"):
+    with pytest.raises(
+        ConfigError, match=r"mlab-models.toml and in .*pyproject.toml: tool.mlab.models; move"
+    ):
         ModelTables.find(None, tmp_path)
     project.write_text("[tool.other]\n", encoding="utf-8")
     assert ModelTables.find(None, tmp_path).settings(["mine"])[0].model == "openai/my-model"
 
 
-def test_a_file_by_name_here_or_in_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_by_name_here_or_in_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "m.toml").write_text(FULL, encoding="utf-8")
     assert ModelTables.find(Path("m.toml"), tmp_path).tables.keys() == {"mine", "gpt-4-turbo"}
     monkeypatch.chdir(tmp_path)
@@ -104,18 +110,27 @@ def test_files_that_are_none(text: str, words: str, tmp_path: Path) -> None:
         ({"rpm": True}, "rpm: found true"),
         ({"tools": "both"}, "tools: found \"both\"; input should be 'native' or 'text'"),
         ({"context": 1.5}, "context: found 1.5"),
-        ({"input_cost_per_token": -1.0, "output_cost_per_token": 1.0}, "input_cost_per_token: found -1.0"),
+        (
+            {"input_cost_per_token": -1.0, "output_cost_per_token": 1.0},
+            "input_cost_per_token: found -1.0",
+        ),
         ({"input_cost_per_token": 1.0}, "belong together; write both"),
         ({"cache_read_input_token_cost": 1.0}, "needs input_cost_per_token"),
         ({"model": "opnai/x"}, "unknown provider 'opnai'.*nearest: openai/x"),
-        ({"temprature": 0.2}, "temprature=0.2: openai takes no such parameter for openai/x; nearest: temperature"),
+        (
+            {"temprature": 0.2},
+            "temprature=0.2: openai takes no such parameter for openai/x; nearest: temperature",
+        ),
         ({"temperature": "warm"}, 'temperature="warm": give a number'),
         ({"stop": ["x"]}, "stop cannot be set: the agent decides"),
         ({"stream": True}, "stream cannot be set"),
         ({"num_retries": 3}, "MLAB_MODEL_ATTEMPTS"),
         ({"model": "openai/o3-mini", "top_p": 0.5}, "top_p"),
         ({"model": "openai/gpt-5", "temperature": 0.2}, "Only temperature=1 is supported"),
-        ({"model": "anthropic/claude-3-opus-20240229", "reasoning_effort": "low"}, "takes no such parameter"),
+        (
+            {"model": "anthropic/claude-3-opus-20240229", "reasoning_effort": "low"},
+            "takes no such parameter",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_by_file_key_and_value(table: dict[str, Any], words: str) -> None:
@@ -152,12 +167,27 @@ def test_the_variable_of_a_key_is_one_that_is_kept_secret(name: object) -> None:
 @pytest.mark.parametrize(
     "table",
     [
-        {"temperature": 1, "max_tokens": 9, "top_p": 0.1, "seed": 1, "timeout": 30, "reasoning_effort": "high"},
-        {"extra_body": {"top_k": 3}, "extra_headers": {"X-Team": "red"}, "api_version": "2024-01-01"},
+        {
+            "temperature": 1,
+            "max_tokens": 9,
+            "top_p": 0.1,
+            "seed": 1,
+            "timeout": 30,
+            "reasoning_effort": "high",
+        },
+        {
+            "extra_body": {"top_k": 3},
+            "extra_headers": {"X-Team": "red"},
+            "api_version": "2024-01-01",
+        },
         {"model": "anthropic/claude-3-opus-20240229", "top_k": 4},
         {"model": "ollama/llama3", "num_ctx": 4096},
         {"model": "openai/gpt-5", "temperature": 1, "reasoning_effort": "low", "verbosity": "low"},
-        {"model": "gpt-4-turbo", "reasoning_effort": "low", "allowed_openai_params": ["reasoning_effort"]},
+        {
+            "model": "gpt-4-turbo",
+            "reasoning_effort": "low",
+            "allowed_openai_params": ["reasoning_effort"],
+        },
         {"additional_drop_params": ["temperature"]},
     ],
     ids=str,
@@ -168,14 +198,23 @@ def test_what_providers_take(table: dict[str, Any]) -> None:
 
 def test_arguments_win_over_the_file_for_the_main_models_only() -> None:
     tables = ModelTables("f", {"a": {"model": "openai/x", "temperature": 0.5, "seed": 1, "rpm": 5}})
-    main, other = tables.settings(["a", "openai/y"], main=["a"], args=["temperature=0.2", "rpm=7", "tools=text"])
+    main, other = tables.settings(
+        ["a", "openai/y"], main=["a"], args=["temperature=0.2", "rpm=7", "tools=text"]
+    )
     assert (main.params, main.rpm, main.tools) == ({"temperature": 0.2, "seed": 1}, 7, "text")
     assert (other.params, other.rpm) == ({}, None)
 
 
 def test_values_of_arguments() -> None:
     texts = ["a=1", "b=0.5", "c=high", 'd={"x": [true]}', "e=", "f=a=b"]
-    assert arguments(texts) == {"a": 1, "b": 0.5, "c": "high", "d": {"x": [True]}, "e": "", "f": "a=b"}
+    assert arguments(texts) == {
+        "a": 1,
+        "b": 0.5,
+        "c": "high",
+        "d": {"x": [True]},
+        "e": "",
+        "f": "a=b",
+    }
 
 
 @pytest.mark.parametrize(
@@ -196,5 +235,8 @@ def test_arguments_that_cannot_be(args: list[str], words: str) -> None:
 
 def test_an_alias_that_does_not_exist() -> None:
     tables = ModelTables("f.toml: models", {"mine": {"model": "openai/x"}})
-    with pytest.raises(ConfigError, match=r"no known provider serves a model named 'mne'.*aliases in f.toml.*: mine"):
+    with pytest.raises(
+        ConfigError,
+        match=r"no known provider serves a model named 'mne'.*aliases in f.toml.*: mine",
+    ):
         tables.settings(["mne"])

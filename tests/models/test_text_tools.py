@@ -26,7 +26,11 @@ GO = (Message("user", "go"),)
 
 plain = st.text(st.characters(exclude_categories=["Cs"])).filter(lambda text: "<tool_" not in text)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
@@ -51,7 +55,9 @@ def test_what_is_written_is_read(text: str, made: list[tuple[str, str]]) -> None
         return
     rest, found = from_text(sent, TOOLS, before=3)
     assert rest == text
-    assert [(one.name, meaning(one.arguments)) for one in found] == [(name, meaning(args)) for name, args in made]
+    assert [(one.name, meaning(one.arguments)) for one in found] == [
+        (name, meaning(args)) for name, args in made
+    ]
     assert [one.id for one in found] == [f"call_{3 + n}" for n in range(len(made))]
 
 
@@ -68,7 +74,10 @@ LIST_CALL = '{"name": "List Files", "arguments": {"path": "."}}'
     ("text", "rest"),
     [
         (f"<tool_call>\n{LIST_CALL}\n</tool_call>", ""),
-        (f"Let me look.\n<tool_call>{LIST_CALL}</tool_call>\nThen I go on.", "Let me look.\n\nThen I go on."),
+        (
+            f"Let me look.\n<tool_call>{LIST_CALL}</tool_call>\nThen I go on.",
+            "Let me look.\n\nThen I go on.",
+        ),
         (f"<tool_call>\n```json\n{LIST_CALL}\n```\n</tool_call>", ""),
         (f"```json\n<tool_call>\n{LIST_CALL}\n</tool_call>\n```", "```json\n\n```"),
         (f"<tool_call>{LIST_CALL}", ""),
@@ -77,16 +86,28 @@ LIST_CALL = '{"name": "List Files", "arguments": {"path": "."}}'
         ('{"tool": "list_files", "args": {"path": "."}}', ""),
         ('{"action": "List Files", "action_input": "{\\"path\\": \\".\\"}"}', ""),
         ('{"function": {"name": "List_Files", "arguments": {"path": "."}}}', ""),
-        (f'<tool_call>{LIST_CALL}</tool_call>\n<tool_result name="List Files">\na.py\n</tool_result>\nSo a.py', ""),
+        (
+            (
+                f'<tool_call>{LIST_CALL}</tool_call>\n<tool_result name="List'
+                ' Files">\na.py\n</tool_result>\nSo a.py'
+            ),
+            "",
+        ),
     ],
 )
 def test_ways_of_writing_a_call(text: str, rest: str) -> None:
     found_rest, [found] = from_text(text, TOOLS)
-    assert (found.name, json.loads(found.arguments), found_rest) == ("List Files", {"path": "."}, rest)
+    assert (found.name, json.loads(found.arguments), found_rest) == (
+        "List Files",
+        {"path": "."},
+        rest,
+    )
 
 
 def test_line_breaks_in_a_string() -> None:
-    _, [found] = from_text('<tool_call>{"name": "List Files", "arguments": {"path": "a\nb"}}</tool_call>', TOOLS)
+    _, [found] = from_text(
+        '<tool_call>{"name": "List Files", "arguments": {"path": "a\nb"}}</tool_call>', TOOLS
+    )
     assert json.loads(found.arguments) == {"path": "a\nb"}
 
 
@@ -120,7 +141,9 @@ def test_a_marked_call_of_an_unknown_tool_keeps_its_name() -> None:
 
 
 def test_a_block_that_does_not_parse_stays_beside_one_that_does() -> None:
-    rest, found = from_text(f"<tool_call>{{oops</tool_call>\n<tool_call>{LIST_CALL}</tool_call>", TOOLS)
+    rest, found = from_text(
+        f"<tool_call>{{oops</tool_call>\n<tool_call>{LIST_CALL}</tool_call>", TOOLS
+    )
     assert (rest, [one.name for one in found]) == ("<tool_call>{oops</tool_call>", ["List Files"])
 
 
@@ -139,7 +162,11 @@ def test_the_request_is_plain() -> None:
     assert (request.tools, request.must_call, request.stop) == ((), False, ("X", "<tool_result"))
     system, go, assistant, results = request.messages
     assert system.content == f"You are careful.\n\n{instructions(TOOLS, must_call=True)}"
-    for told in ("## Edit Script (AI)\nRewrites a file. Gives: a diff", json.dumps(SCHEMA), "must call at least one"):
+    for told in (
+        "## Edit Script (AI)\nRewrites a file. Gives: a diff",
+        json.dumps(SCHEMA),
+        "must call at least one",
+    ):
         assert told in system.content
     assert go.content == "go"
     assert assistant == Message("assistant", written("I look.", (asked, spoilt)))
@@ -158,7 +185,11 @@ def test_no_system_message_and_no_room_for_a_stop() -> None:
 
 
 def test_an_old_conversation_without_tools_is_plain_too() -> None:
-    messages = (*GO, Message("assistant", "", (ToolCall("c", "List Files", "{}"),)), Message("tool", "a.py", (), "c"))
+    messages = (
+        *GO,
+        Message("assistant", "", (ToolCall("c", "List Files", "{}"),)),
+        Message("tool", "a.py", (), "c"),
+    )
     client = Scripted(["so it is"], native=False)
     TextTools(client).complete(ModelRequest("m", messages))
     [request] = client.requests
@@ -204,7 +235,10 @@ def test_a_model_without_tools_answers_as_one_with() -> None:
 
 REFUSALS = [
     BadRequestError("m: the provider refused the request (400): registry/x does not support tools"),
-    BadRequestError('m: (400): "auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+    BadRequestError(
+        'm: (400): "auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to'
+        " be set"
+    ),
     ProviderError("m: does not serve this model (404): No endpoints found that support tool use."),
     BadRequestError("m: (400): Function calling is not enabled for this model"),
 ]
@@ -228,7 +262,10 @@ def test_a_refusal_of_tools_falls_back_to_text_for_the_rest_of_the_trial(error: 
     "error",
     [
         BadRequestError("m: (400): Invalid value: 'oracle'."),
-        BadRequestError("m: (400): 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'"),
+        BadRequestError(
+            "m: (400): 'tool_calls' must be followed by tool messages responding to each"
+            " 'tool_call_id'"
+        ),
         RateLimitError("m: too many requests with tools"),
     ],
     ids=str,
@@ -263,7 +300,9 @@ def test_over_http_a_server_that_refuses_tools(server: ScriptedServer) -> None:
 
 
 def test_over_http_both_ways_give_the_same_calls(server: ScriptedServer) -> None:
-    server.restart([call(("List_Files", {"path": "."})), say(f"<tool_call>\n{LIST_CALL}\n</tool_call>")])
+    server.restart(
+        [call(("List_Files", {"path": "."})), say(f"<tool_call>\n{LIST_CALL}\n</tool_call>")]
+    )
     request = ModelRequest("openai/m", GO, tools=TOOLS)
     client = LitellmClient(Retry(attempts=1))
     native, by_text = client.complete(request), TextTools(_without_tools(client)).complete(request)

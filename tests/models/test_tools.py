@@ -34,26 +34,39 @@ def test_a_call_comes_back_by_the_name_of_the_action(server: ScriptedServer) -> 
     assert request.body["tool_choice"] == "required"
 
 
-def test_a_conversation_with_calls_goes_out_as_the_provider_wants_it(server: ScriptedServer) -> None:
+def test_a_conversation_with_calls_goes_out_as_the_provider_wants_it(
+    server: ScriptedServer,
+) -> None:
     server.restart([say("done")])
     asked = ToolCall("c1", "Edit Script (AI)", '{"path": "a.py"}')
-    messages = (Message("user", "go"), Message("assistant", "", (asked,)), Message("tool", "ok", (), "c1"))
+    messages = (
+        Message("user", "go"),
+        Message("assistant", "", (asked,)),
+        Message("tool", "ok", (), "c1"),
+    )
     LitellmClient(Retry(attempts=1)).complete(ModelRequest("openai/m", messages, tools=(EDIT,)))
     _, assistant, tool = server.requests[0].body["messages"]
-    assert assistant["tool_calls"][0]["function"] == {"name": "Edit_Script_AI", "arguments": '{"path": "a.py"}'}
+    assert assistant["tool_calls"][0]["function"] == {
+        "name": "Edit_Script_AI",
+        "arguments": '{"path": "a.py"}',
+    }
     assert (tool["role"], tool["tool_call_id"], tool["content"]) == ("tool", "c1", "ok")
     assert "tool_choice" not in server.requests[0].body
 
 
 def test_a_schema_for_the_answer(server: ScriptedServer) -> None:
     server.restart([say(json.dumps({"path": "x"}))])
-    LitellmClient(Retry(attempts=1)).complete(ModelRequest("openai/m", (Message("user", "go"),), schema=SCHEMA))
+    LitellmClient(Retry(attempts=1)).complete(
+        ModelRequest("openai/m", (Message("user", "go"),), schema=SCHEMA)
+    )
     assert server.requests[0].body["response_format"]["json_schema"]["schema"] == SCHEMA
 
 
 def test_further_parameters_pass_through(server: ScriptedServer) -> None:
     server.restart([say("done")])
-    LitellmClient(Retry(attempts=1)).complete(ModelRequest("openai/m", (Message("user", "go"),), extra={"top_p": 0.5}))
+    LitellmClient(Retry(attempts=1)).complete(
+        ModelRequest("openai/m", (Message("user", "go"),), extra={"top_p": 0.5})
+    )
     assert server.requests[0].body["top_p"] == 0.5
 
 

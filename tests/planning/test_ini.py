@@ -16,7 +16,10 @@ from pytest_mlab.planning.ini import read_ini
         ("pytest.ini", "[pytest]\nmlab_repeats = 3\nmlab_model = a 'b c'\n"),
         ("tox.ini", "[pytest]\nmlab_repeats = 3\nmlab_model = a 'b c'\n"),
         ("setup.cfg", "[tool:pytest]\nmlab_repeats = 3\nmlab_model = a 'b c'\n"),
-        ("pyproject.toml", '[tool.pytest.ini_options]\nmlab_repeats = "3"\nmlab_model = ["a", "b c"]\n'),
+        (
+            "pyproject.toml",
+            '[tool.pytest.ini_options]\nmlab_repeats = "3"\nmlab_model = ["a", "b c"]\n',
+        ),
         ("pyproject.toml", '[tool.pytest]\nmlab_repeats = 3\nmlab_model = ["a", "b c"]\n'),
         ("pytest.toml", '[pytest]\nmlab_repeats = 3\nmlab_model = ["a", "b c"]\n'),
     ],

@@ -1,4 +1,5 @@
-"""From options to a plan: order, names that do not exist, what is missing, and runs that are resumed."""
+"""From options to a plan: order, names that do not exist, what is missing, and runs that are
+resumed."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def options(tmp_path: Path) -> MlabOptions:
-    return MlabOptions(agent=("baseline",), suite="toy", sandbox="local", repeats=2, cache_dir=tmp_path / "cache")
+    return MlabOptions(
+        agent=("baseline",), suite="toy", sandbox="local", repeats=2, cache_dir=tmp_path / "cache"
+    )
 
 
 def test_trials_go_repeat_by_repeat(project: Path, options: MlabOptions) -> None:
@@ -41,16 +44,27 @@ def test_trials_go_repeat_by_repeat(project: Path, options: MlabOptions) -> None
     ]
 
 
-def test_only_agents_that_need_a_model_are_crossed_with_the_models(project: Path, options: MlabOptions) -> None:
-    agents = (PlannedAgent("a", "a", "", needs_model=True), PlannedAgent("b", "b", "", needs_model=False))
+def test_only_agents_that_need_a_model_are_crossed_with_the_models(
+    project: Path, options: MlabOptions
+) -> None:
+    agents = (
+        PlannedAgent("a", "a", "", needs_model=True),
+        PlannedAgent("b", "b", "", needs_model=False),
+    )
     tasks = make_plan(options, project).tasks.values()
     trials = order_trials(list(tasks)[:1], agents, ("m", "n"), 1)
     assert [(trial.agent, trial.model) for trial in trials] == [("a", "m"), ("a", "n"), ("b", "")]
 
 
 def test_settings_hold_what_decides_a_trial(project: Path, options: MlabOptions) -> None:
-    settings = make_plan(replace(options, max_steps=7, max_time=90.0, threshold=0.2), project).plan.settings
-    assert (settings.budget.max_steps, settings.budget.max_seconds, settings.threshold) == (7, 90.0, 0.2)
+    settings = make_plan(
+        replace(options, max_steps=7, max_time=90.0, threshold=0.2), project
+    ).plan.settings
+    assert (settings.budget.max_steps, settings.budget.max_seconds, settings.threshold) == (
+        7,
+        90.0,
+        0.2,
+    )
     assert settings.sandbox == "local"
     assert settings.cache_dir == str(project / "cache")
 
@@ -70,23 +84,34 @@ def test_planning_writes_nothing(project: Path, options: MlabOptions) -> None:
         ({"sandbox": "bubblewrp"}, "no sandbox is called 'bubblewrp'.*bubblewrap"),
         ({"model": ("gpt-4-turbo",)}, "the agent baseline uses no model; leave --mlab-model out"),
         ({"agent": ()}, "the agent research needs a model; name one with --mlab-model"),
-        ({"agent": (), "model": ("gpt-99-turbow",)}, "no known provider serves a model named 'gpt-99-turbow'"),
+        (
+            {"agent": (), "model": ("gpt-99-turbow",)},
+            "no known provider serves a model named 'gpt-99-turbow'",
+        ),
     ],
 )
-def test_names_that_do_not_exist(project: Path, options: MlabOptions, change: dict[str, str], message: str) -> None:
+def test_names_that_do_not_exist(
+    project: Path, options: MlabOptions, change: dict[str, str], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         make_plan(replace(options, **change), project)  # type: ignore[arg-type]
 
 
-def test_task_patterns_choose_and_leave_broken_tasks_unread(project: Path, options: MlabOptions) -> None:
+def test_task_patterns_choose_and_leave_broken_tasks_unread(
+    project: Path, options: MlabOptions
+) -> None:
     (project / "task_suites" / "toy" / "second" / "task.toml").write_text("[task]\nname = 3\n")
-    assert [task.name for task in make_plan(replace(options, task=("fir*",)), project).plan.tasks] == ["first"]
+    assert [
+        task.name for task in make_plan(replace(options, task=("fir*",)), project).plan.tasks
+    ] == ["first"]
     with pytest.raises(SuiteError, match=r"second/task\.toml"):
         make_plan(options, project)
 
 
 def test_missing_package_blocks_its_task_only(project: Path, options: MlabOptions) -> None:
-    write_toy_task(project / "task_suites" / "toy" / "third", requirements=("no-such-package>=2", "pytest>=8"))
+    write_toy_task(
+        project / "task_suites" / "toy" / "third", requirements=("no-such-package>=2", "pytest>=8")
+    )
     blocked = make_plan(options, project).blocked
     assert set(blocked) == {"third-baseline-1", "third-baseline-2"}
     assert blocked["third-baseline-1"].endswith("mend: python -m pip install 'no-such-package>=2'")
@@ -103,7 +128,9 @@ def test_missing_key_blocks_agents_that_need_it(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     both = ("baseline", "research")
-    wanted = replace(options, agent=both, model=("gpt-4-turbo",), edit_model="gpt-4-turbo", repeats=1)
+    wanted = replace(
+        options, agent=both, model=("gpt-4-turbo",), edit_model="gpt-4-turbo", repeats=1
+    )
     assert make_plan(wanted, project).blocked == {
         f"{task}-research-gpt-4-turbo-1": (
             "the model gpt-4-turbo needs OPENAI_API_KEY; mend: export OPENAI_API_KEY=<your key>"
@@ -114,7 +141,9 @@ def test_missing_key_blocks_agents_that_need_it(
     assert not make_plan(wanted, project).blocked
 
 
-def test_missing_gpu_blocks(project: Path, options: MlabOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_gpu_blocks(
+    project: Path, options: MlabOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task = project / "task_suites" / "toy" / "first" / "task.toml"
     task.write_text(task.read_text().replace("[resources]\n", "[resources]\ngpus = 1\n"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -166,19 +195,25 @@ def test_narrow_leaves_out_what_is_not_chosen(project: Path, options: MlabOption
     assert [task.name for task in again.tasks] == ["second"]
 
 
-def test_selection_names_only_planned_trials(project: Path, options: MlabOptions, tmp_path: Path) -> None:
+def test_selection_names_only_planned_trials(
+    project: Path, options: MlabOptions, tmp_path: Path
+) -> None:
     plan = make_plan(options, project).plan
     file = tmp_path / "selection.json"
     assert read_selection(file, plan) == {}
     file.write_text('{"t[first-baseline-1]": "first-baseline-1", "t[x]": "x"}')
-    assert read_selection(file, plan) == {"t[first-baseline-1]": TrialId("first", "baseline", "", 1)}
+    assert read_selection(file, plan) == {
+        "t[first-baseline-1]": TrialId("first", "baseline", "", 1)
+    }
 
 
 def resumed(options: MlabOptions, name: str = NEWEST, **changes: object) -> MlabOptions:
     return replace(options, resume=name, **changes)  # type: ignore[arg-type]
 
 
-def test_resume_finds_a_run_by_id_by_folder_and_the_newest(project: Path, options: MlabOptions) -> None:
+def test_resume_finds_a_run_by_id_by_folder_and_the_newest(
+    project: Path, options: MlabOptions
+) -> None:
     run = frozen(project, options)
     for name in (run.plan.run_id, str(run.path), NEWEST):
         planned = make_plan(resumed(options, name), project)
@@ -206,7 +241,10 @@ def test_resume_of_a_narrowed_run(project: Path, options: MlabOptions) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"repeats": 1}, "repeats was 2, is 1"), ({"agent": ("reference",)}, "it has the agent baseline")],
+    [
+        ({"repeats": 1}, "repeats was 2, is 1"),
+        ({"agent": ("reference",)}, "it has the agent baseline"),
+    ],
 )
 def test_resume_with_other_settings_is_refused(
     project: Path, options: MlabOptions, changes: dict[str, object], message: str
@@ -220,7 +258,9 @@ def test_resume_of_nothing_says_what_there_is(project: Path, options: MlabOption
     with pytest.raises(ConfigError, match=r"no run to resume in .*reports; leave it out"):
         make_plan(resumed(options), project)
     run = frozen(project, options)
-    with pytest.raises(ConfigError, match=f"--mlab-resume=tests: 'tests' is no run.*{run.plan.run_id}.*equals sign"):
+    with pytest.raises(
+        ConfigError, match=f"--mlab-resume=tests: 'tests' is no run.*{run.plan.run_id}.*equals sign"
+    ):
         make_plan(resumed(options, "tests"), project)
 
 
@@ -234,9 +274,13 @@ def test_resume_refuses_a_task_that_has_changed(project: Path, options: MlabOpti
 
 def test_resume_refuses_an_agent_that_has_changed(project: Path, options: MlabOptions) -> None:
     agent = project / "mine.py"
-    agent.write_text("class Mine:\n    needs_model = False\n    def run(self, env):\n        pass\n")
+    agent.write_text(
+        "class Mine:\n    needs_model = False\n    def run(self, env):\n        pass\n"
+    )
     run = frozen(project, replace(options, agent=(str(agent),)))
-    agent.write_text("class Mine:\n    needs_model = False\n    def run(self, env):\n        return None\n")
+    agent.write_text(
+        "class Mine:\n    needs_model = False\n    def run(self, env):\n        return None\n"
+    )
     with pytest.raises(ConfigError, match=r"the agent mine .* has changed since run"):
         make_plan(MlabOptions(resume=run.plan.run_id), project)
 
@@ -246,4 +290,6 @@ def test_finished_trials_need_nothing_any_more(project: Path, options: MlabOptio
     run = frozen(project, options)
     done = TrialId("third", "baseline", "", 1)
     run.trial(done).write_result(TrialResult(done, Outcome.SUCCESS, "fine"))
-    assert set(make_plan(MlabOptions(resume=run.plan.run_id), project).blocked) == {"third-baseline-2"}
+    assert set(make_plan(MlabOptions(resume=run.plan.run_id), project).blocked) == {
+        "third-baseline-2"
+    }

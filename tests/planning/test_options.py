@@ -1,4 +1,5 @@
-"""The table of options: every value is checked once, and errors name the option and what is allowed."""
+"""The table of options: every value is checked once, and errors name the option and what is
+allowed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ import pytest
 
 from pytest_mlab.core.values import PerModel
 from pytest_mlab.errors import ConfigError
-from pytest_mlab.planning.options import BY_FIELD, NEWEST, TABLE, MlabOptions, add_flags, given, resolve
+from pytest_mlab.planning.options import (
+    BY_FIELD,
+    NEWEST,
+    TABLE,
+    MlabOptions,
+    add_flags,
+    given,
+    resolve,
+)
 
 
 def parsed(*words: str, ini: dict[str, Any] | None = None) -> MlabOptions:
@@ -65,7 +74,11 @@ def test_values_of_the_command_line() -> None:
     assert options.budget.max_seconds == 5400.0
     assert options.budget.max_cost == 1.5
     assert options.budget.exclude_waits
-    assert (options.run_max_cost, options.rpm, options.tpm) == (20.0, (PerModel(60), PerModel(30, "a/b")), ())
+    assert (options.run_max_cost, options.rpm, options.tpm) == (
+        20.0,
+        (PerModel(60), PerModel(30, "a/b")),
+        (),
+    )
 
 
 def test_resume_may_stand_alone() -> None:
@@ -75,7 +88,13 @@ def test_resume_may_stand_alone() -> None:
 
 
 def test_command_line_wins_over_ini_and_ini_over_default() -> None:
-    ini = {"mlab_repeats": 3, "mlab_agent": ["mine"], "mlab_network": True, "mlab_sandbox": "", "mlab_task": []}
+    ini = {
+        "mlab_repeats": 3,
+        "mlab_agent": ["mine"],
+        "mlab_network": True,
+        "mlab_sandbox": "",
+        "mlab_task": [],
+    }
     options = parsed("--mlab-repeats=5", ini=ini)
     assert options.repeats == 5
     assert options.agent == ("mine",)
@@ -100,12 +119,18 @@ def test_command_line_wins_over_ini_and_ini_over_default() -> None:
         (["--mlab-gate=agregate"], "allowed: aggregate, "),
         (["--mlab-junit-properties=some"], "allowed: .*none"),
         (["--mlab-agent= "], "give a name"),
-        (["--mlab-gate=none", "--mlab-fail-under=0.5"], "--mlab-fail-under needs --mlab-gate=aggregate"),
+        (
+            ["--mlab-gate=none", "--mlab-fail-under=0.5"],
+            "--mlab-fail-under needs --mlab-gate=aggregate",
+        ),
         (["--mlab-resume=a", "--mlab-run-dir=b"], "both name a run"),
         (["--mlab-record=a", "--mlab-replay=b"], "exclude each other"),
         (["--mlab-replay-mode=lenient"], "--mlab-replay-mode=lenient needs --mlab-replay=DIR"),
         (["--mlab-replay=a", "--mlab-replay-mode=fuzzy"], "allowed: lenient, strict"),
-        (["--mlab-resume=a", "--mlab-record=b"], "goes on recording or replaying as it began; leave --mlab-record out"),
+        (
+            ["--mlab-resume=a", "--mlab-record=b"],
+            "goes on recording or replaying as it began; leave --mlab-record out",
+        ),
     ],
 )
 def test_bad_values_are_named_with_what_is_allowed(words: list[str], message: str) -> None:
@@ -125,6 +150,8 @@ def test_bad_ini_value_names_the_setting() -> None:
 
 
 def test_given_lists_what_differs_from_the_defaults() -> None:
-    options = parsed("--mlab-agent=baseline", "--mlab-agent=reference", "--mlab-repeats=8", "--mlab-data=full")
+    options = parsed(
+        "--mlab-agent=baseline", "--mlab-agent=reference", "--mlab-repeats=8", "--mlab-data=full"
+    )
     assert given(options) == {"--mlab-agent": "baseline, reference", "--mlab-data": "full"}
     assert given(parsed("--mlab-rpm=60", "--mlab-rpm=a=5")) == {"--mlab-rpm": "60, a=5"}

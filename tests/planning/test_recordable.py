@@ -14,13 +14,18 @@ from pytest_mlab.errors import ConfigError
 from pytest_mlab.models.recording.format import Header, RecordingFile, file_of
 from pytest_mlab.planning.recordable import check, unusable
 
-AGENTS = (PlannedAgent("research", "research", "", True), PlannedAgent("baseline", "baseline", "", False))
+AGENTS = (
+    PlannedAgent("research", "research", "", True),
+    PlannedAgent("baseline", "baseline", "", False),
+)
 FIRST = TrialId("guess", "research", "openai/main", 1)
 CONTROL = TrialId("guess", "baseline", "", 1)
 
 
 def plan(*trials: TrialId, agents: tuple[PlannedAgent, ...] = AGENTS, **settings: str) -> Plan:
-    tasks = tuple(PlannedTask(name, "toy", "", "") for name in sorted({trial.task for trial in trials}))
+    tasks = tuple(
+        PlannedTask(name, "toy", "", "") for name in sorted({trial.task for trial in trials})
+    )
     return Plan("run", RunSettings(**settings), tasks, agents, trials)  # type: ignore[arg-type]
 
 
@@ -30,7 +35,11 @@ def recordings(tmp_path: Path) -> Path:
     folder = tmp_path / "recordings"
     for repeat in (1, 2):
         trial = TrialId("guess", "research", "openai/main", repeat)
-        RecordingFile(file_of(folder, trial), Header(trial, "", "", settings={"edit_model": "openai/edit"}), str).end()
+        RecordingFile(
+            file_of(folder, trial),
+            Header(trial, "", "", settings={"edit_model": "openai/edit"}),
+            str,
+        ).end()
     return folder
 
 
@@ -40,7 +49,9 @@ def refused(found: Plan, **about: bool) -> str:
     return str(caught.value)
 
 
-def replayed(recordings: Path, *trials: TrialId, edit_model: str = "openai/edit", fast_model: str = "") -> Plan:
+def replayed(
+    recordings: Path, *trials: TrialId, edit_model: str = "openai/edit", fast_model: str = ""
+) -> Plan:
     return plan(*trials, replay=str(recordings), edit_model=edit_model, fast_model=fast_model)
 
 
@@ -57,15 +68,26 @@ def test_a_run_that_records_nothing_is_not_looked_at() -> None:
 @pytest.mark.parametrize(
     ("trial", "message"),
     [
-        (TrialId("guess", "research", "openai/main", 3), "no recording of repeat 3 of research--openai-main on guess"),
-        (TrialId("guess", "research", "openai/main", 3), "only of 1, 2; give --mlab-repeats=2 or record more"),
-        (TrialId("guess", "research", "openai/other", 1), "no recording of research--openai-other on guess"),
+        (
+            TrialId("guess", "research", "openai/main", 3),
+            "no recording of repeat 3 of research--openai-main on guess",
+        ),
+        (
+            TrialId("guess", "research", "openai/main", 3),
+            "only of 1, 2; give --mlab-repeats=2 or record more",
+        ),
+        (
+            TrialId("guess", "research", "openai/other", 1),
+            "no recording of research--openai-other on guess",
+        ),
         (TrialId("guess", "research", "openai/other", 1), "only of research--openai-main"),
         (TrialId("cifar10", "research", "openai/main", 1), "no recording of the task cifar10 in"),
         (TrialId("cifar10", "research", "openai/main", 1), "only of guess"),
     ],
 )
-def test_what_is_not_recorded_is_said_with_what_is(recordings: Path, trial: TrialId, message: str) -> None:
+def test_what_is_not_recorded_is_said_with_what_is(
+    recordings: Path, trial: TrialId, message: str
+) -> None:
     found = replayed(recordings, FIRST, trial)
     assert list(unusable(found)) == [trial.name]
     said = refused(found)
@@ -81,11 +103,19 @@ def test_trials_that_are_done_need_no_recording(recordings: Path) -> None:
 @pytest.mark.parametrize(
     ("models", "message"),
     [
-        ({"edit_model": ""}, "1.jsonl was recorded with --mlab-edit-model=openai/edit; replay it so"),
-        ({"fast_model": "openai/fast"}, "1.jsonl was recorded without --mlab-fast-model; replay it so"),
+        (
+            {"edit_model": ""},
+            "1.jsonl was recorded with --mlab-edit-model=openai/edit; replay it so",
+        ),
+        (
+            {"fast_model": "openai/fast"},
+            "1.jsonl was recorded without --mlab-fast-model; replay it so",
+        ),
     ],
 )
-def test_other_models_for_edits_and_summaries(recordings: Path, models: dict[str, str], message: str) -> None:
+def test_other_models_for_edits_and_summaries(
+    recordings: Path, models: dict[str, str], message: str
+) -> None:
     assert message in refused(replayed(recordings, FIRST, **models))
 
 
@@ -104,8 +134,14 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
     "a file in its place": (lambda path: _empty_file(path.parents[2]), "there is no folder"),
     "no file": (lambda path: path.unlink(), "no recording of repeat 1"),
     "a folder in its place": (_folder, "cannot be read: Is a directory"),
-    "another format": (lambda path: path.write_text('{"recording": 2, "by": "pytest-mlab 7"}\n'), "recording format 2"),
-    "no recording": (lambda path: path.write_text("what is this?\n"), "does not begin as a recording does"),
+    "another format": (
+        lambda path: path.write_text('{"recording": 2, "by": "pytest-mlab 7"}\n'),
+        "recording format 2",
+    ),
+    "no recording": (
+        lambda path: path.write_text("what is this?\n"),
+        "does not begin as a recording does",
+    ),
     "moved": (
         lambda path: shutil.copy(path.with_name("2.jsonl"), path),
         "is the recording of guess-research-openai-main-2",
@@ -129,7 +165,10 @@ def test_many_reasons_are_cut(recordings: Path) -> None:
 def test_a_trial_is_not_recorded_twice_unless_its_run_is_resumed(recordings: Path) -> None:
     found = plan(FIRST, CONTROL, record=str(recordings))
     said = refused(found)
-    assert "recordings/guess/research--openai-main/1.jsonl is there already; remove it to record" in said
+    assert (
+        "recordings/guess/research--openai-main/1.jsonl is there already; remove it to record"
+        in said
+    )
     check(found, resumed=True)
     check(plan(TrialId("guess", "research", "openai/main", 3), record=str(recordings)))
 

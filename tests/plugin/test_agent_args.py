@@ -1,4 +1,5 @@
-"""``--mlab-agent-arg`` and variants of an agent: from the command line into the trial, the reports and a resumption."""
+"""``--mlab-agent-arg`` and variants of an agent: from the command line into the trial, the reports
+and a resumption."""
 
 from __future__ import annotations
 
@@ -43,11 +44,15 @@ def telling(project: Project) -> Project:
 
 def told(project: Project, trial: str) -> list[str]:
     trace = (project.trial(trial) / "trace.jsonl").read_text().splitlines()
-    return [event["data"]["word"] for event in map(json.loads, trace) if event.get("kind") == "told"]
+    return [
+        event["data"]["word"] for event in map(json.loads, trace) if event.get("kind") == "told"
+    ]
 
 
 def test_a_setting_reaches_the_trial_and_the_reports(telling: Project) -> None:
-    result = telling.run("--mlab-agent=telling", "--mlab-agent-arg=word=a b", "--mlab-agent-arg=times=2", "-vv")
+    result = telling.run(
+        "--mlab-agent=telling", "--mlab-agent-arg=word=a b", "--mlab-agent-arg=times=2", "-vv"
+    )
     result.stdout.fnmatch_lines(["mlab: settings of telling: word=a b, times=2"])
     assert told(telling, "guess/telling/1") == ["a b", "a b"]
     assert telling.summary()["run"]["agent_settings"] == {"telling": {"word": "a b", "times": 2}}
@@ -61,7 +66,9 @@ def test_the_ini_file_sets_too(telling: Project) -> None:
 
 
 def test_variants_are_compared_in_one_run(telling: Project) -> None:
-    result = telling.run("--mlab-agent=telling", "--mlab-agent=telling[word=loud]", "-n2", "--mlab-gate=none")
+    result = telling.run(
+        "--mlab-agent=telling", "--mlab-agent=telling[word=loud]", "-n2", "--mlab-gate=none"
+    )
     assert result.ret == 0, result.stdout.str()
     subjects = [subject["agent"] for subject in telling.summary()["subjects"]]
     assert subjects == ["telling", "telling[word=loud]"]
@@ -76,13 +83,24 @@ def test_variants_are_compared_in_one_run(telling: Project) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--mlab-agent-arg=times=often"], "*the agent telling: times=often: *valid integer*settings of telling*"),
-        (["--mlab-agent-arg=tiems=2"], "*the agent telling: tiems=2: unknown setting 'tiems'; did you mean 'times'*"),
+        (
+            ["--mlab-agent-arg=times=often"],
+            "*the agent telling: times=often: *valid integer*settings of telling*",
+        ),
+        (
+            ["--mlab-agent-arg=tiems=2"],
+            "*the agent telling: tiems=2: unknown setting 'tiems'; did you mean 'times'*",
+        ),
         (["--mlab-agent-arg=loud"], "*--mlab-agent-arg=loud: give key=value"),
-        (["--mlab-agent=baseline", "--mlab-agent-arg=baseline.x=1"], "*the agent baseline has no settings, found x=1*"),
+        (
+            ["--mlab-agent=baseline", "--mlab-agent-arg=baseline.x=1"],
+            "*the agent baseline has no settings, found x=1*",
+        ),
     ],
 )
-def test_mistakes_are_usage_errors_before_anything_runs(telling: Project, args: list[str], message: str) -> None:
+def test_mistakes_are_usage_errors_before_anything_runs(
+    telling: Project, args: list[str], message: str
+) -> None:
     result = telling.run("--mlab-agent=telling", *args)
     assert result.ret == 4
     result.stderr.fnmatch_lines([message])
@@ -92,7 +110,14 @@ def test_mistakes_are_usage_errors_before_anything_runs(telling: Project, args: 
 def test_a_run_is_resumed_with_its_settings_only(telling: Project) -> None:
     telling.run("--mlab-agent=telling", "--mlab-agent-arg=word=first")
     shutil.rmtree(telling.trial("guess/telling/1"))
-    refused = telling.run(f"--mlab-resume={RUN}", "--mlab-agent=telling", "--mlab-agent-arg=word=second", run_dir=False)
-    refused.stderr.fnmatch_lines(["*other settings: the agent telling had word=first, has word=second*"])
+    refused = telling.run(
+        f"--mlab-resume={RUN}",
+        "--mlab-agent=telling",
+        "--mlab-agent-arg=word=second",
+        run_dir=False,
+    )
+    refused.stderr.fnmatch_lines(
+        ["*other settings: the agent telling had word=first, has word=second*"]
+    )
     telling.run(f"--mlab-resume={RUN}", run_dir=False)
     assert told(telling, "guess/telling/1") == ["first"]

@@ -33,7 +33,9 @@ def put(project: Project, name: str, code: str) -> None:
 
 
 def trace(project: Project, trial: str) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (project.trial(trial) / "trace.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line) for line in (project.trial(trial) / "trace.jsonl").read_text().splitlines()
+    ]
 
 
 @pytest.fixture
@@ -50,8 +52,14 @@ def test_without_a_model_a_program_is_one_step(project: Project) -> None:
     result = project.result("guess/command-solve/1")
     assert (result["outcome"], result["score"]) == ("below_threshold", 0.4)
     assert (result["ledger"]["steps"], result["ledger"]["model_calls"]) == (1, 0)
-    (step,) = (event for event in trace(project, "guess/command-solve/1") if event["type"] == "step")
-    assert (step["action"], step["exit_status"], step["output_file"]) == ("Run Program", 0, "outputs/program-01.txt")
+    (step,) = (
+        event for event in trace(project, "guess/command-solve/1") if event["type"] == "step"
+    )
+    assert (step["action"], step["exit_status"], step["output_file"]) == (
+        "Run Program",
+        0,
+        "outputs/program-01.txt",
+    )
     assert str(step["observation"]).startswith("False\n")
     assert "submission.csv" in step["set"]  # type: ignore[operator]
 
@@ -59,14 +67,25 @@ def test_without_a_model_a_program_is_one_step(project: Project) -> None:
 def test_its_time_is_bounded(project: Project) -> None:
     assert project.run("--mlab-agent=command:sleep 600", "--mlab-max-time=1s", QUIET).ret == 0
     result = project.result("guess/command-sleep/1")
-    assert (result["outcome"], result["ended_by"], result["ledger"]["steps"]) == ("no_submission", "seconds", 1)
-    (step,) = (event for event in trace(project, "guess/command-sleep/1") if event["type"] == "step")
+    assert (result["outcome"], result["ended_by"], result["ledger"]["steps"]) == (
+        "no_submission",
+        "seconds",
+        1,
+    )
+    (step,) = (
+        event for event in trace(project, "guess/command-sleep/1") if event["type"] == "step"
+    )
     assert step["killed_for"] == "timeout"
 
 
 def test_with_workers_and_resumed(project: Project, server: ScriptedServer) -> None:
     put(project, "ask.py", ASK)
-    options = ["--mlab-agent=command:./ask.py", "--mlab-model=gpt-4-turbo", "--mlab-repeats=2", QUIET]
+    options = [
+        "--mlab-agent=command:./ask.py",
+        "--mlab-model=gpt-4-turbo",
+        "--mlab-repeats=2",
+        QUIET,
+    ]
     assert project.spawn(*options, "-n", "2").ret == 0
     trial = "guess/command-ask--gpt-4-turbo/2"
     (project.trial(trial) / "result.json").unlink()
@@ -87,7 +106,9 @@ def test_a_program_that_is_not_installed_is_a_skip_that_says_so(project: Project
     done = project.run("--mlab-agent=command:no-such-tool -p {prompt}", QUIET)
     done.stdout.fnmatch_lines(["*1 skipped*"])
     said = " ".join(done.stdout.str().split())
-    assert "needs the program no-such-tool, and there is none; mend: install it below /usr, or" in said
+    assert (
+        "needs the program no-such-tool, and there is none; mend: install it below /usr, or" in said
+    )
 
 
 def test_a_report_says_that_calls_were_not_counted(project: Project) -> None:
@@ -97,7 +118,9 @@ def test_a_report_says_that_calls_were_not_counted(project: Project) -> None:
     assert "command=solve.py, without a model: calls of its own are not counted" in report
 
 
-def test_recorded_and_replayed(project: Project, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_and_replayed(
+    project: Project, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(project, "ask.py", ASK)
     options = ["--mlab-agent=command:./ask.py", "--mlab-model=gpt-4-turbo", QUIET]
     assert project.spawn(*options, "--mlab-record=kept").ret == 0
@@ -106,4 +129,8 @@ def test_recorded_and_replayed(project: Project, server: ScriptedServer, monkeyp
     assert project.spawn(*options, "--mlab-replay=kept", "--mlab-run-dir=again").ret == 0
     assert len(server.requests) == 1
     again = project.result("guess/command-ask--gpt-4-turbo/1")
-    assert (again["outcome"], again["ledger"]["steps"], again["ledger"]["model_calls"]) == ("below_threshold", 1, 1)
+    assert (again["outcome"], again["ledger"]["steps"], again["ledger"]["model_calls"]) == (
+        "below_threshold",
+        1,
+        1,
+    )

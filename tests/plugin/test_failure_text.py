@@ -25,7 +25,9 @@ def test_short_text_without_a_traceback(project: Project) -> None:
 def test_invalid_submission_says_what_is_wrong_with_it(project: Project) -> None:
     train = project.path / "task_suites" / "toy" / "guess" / "env" / "train.py"
     train.write_text("open('submission.csv', 'w').write('id,wrong\\n')\n")
-    project.run("--mlab-agent=baseline").stdout.fnmatch_lines(["invalid_submission: *needs the columns id and label*"])
+    project.run("--mlab-agent=baseline").stdout.fnmatch_lines(
+        ["invalid_submission: *needs the columns id and label*"]
+    )
     assert (
         "needs the columns id and label"
         in project.junit()["task_suites.test_toy::test_beats_baseline[guess-baseline-1]"].text
@@ -52,6 +54,7 @@ def test_a_mistake_in_a_test_keeps_its_traceback(project: Project) -> None:
 def test_an_agent_that_raises_is_named(project: Project) -> None:
     project.agent(
         "clumsy",
-        "class Clumsy:\n    needs_model = False\n    def run(self, env):\n        raise RuntimeError('oops')\n",
+        "class Clumsy:\n    needs_model = False\n    def run(self, env):\n        raise"
+        " RuntimeError('oops')\n",
     )
     project.run("--mlab-agent=clumsy").stdout.fnmatch_lines(["agent_error: *oops*"])

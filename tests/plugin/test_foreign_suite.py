@@ -36,9 +36,17 @@ def test_a_path_stands_for_a_suite(project: Project) -> None:
     foreign_task(bench / "other")
     before = files_below(bench)
     project.agent("yes", AGENT)
-    args = ("--mlab-suite=checkout/benchmarks", "--mlab-agent=yes", "--mlab-agent=baseline", "-k", "guess")
+    args = (
+        "--mlab-suite=checkout/benchmarks",
+        "--mlab-agent=yes",
+        "--mlab-agent=baseline",
+        "-k",
+        "guess",
+    )
     result = project.run(*args, "--mlab-gate=none", "-v")
-    result.stdout.fnmatch_lines(["task_suites/test_benchmarks.py::test_beats_baseline[[]guess-yes-1[]]*"])
+    result.stdout.fnmatch_lines(
+        ["task_suites/test_benchmarks.py::test_beats_baseline[[]guess-yes-1[]]*"]
+    )
     assert project.result("guess/yes/1")["score"] == 0.6
     assert project.result("guess/yes/1")["outcome"] == "success"
     assert project.result("guess/baseline/1")["score"] == 0.4
@@ -53,7 +61,9 @@ def test_a_path_stands_for_a_suite(project: Project) -> None:
         ({"mlab.toml": 'direction = "maximize"\n'}, "*has no baseline: add baseline = *"),
     ],
 )
-def test_what_is_missing_is_a_skip_that_says_so(project: Project, changed: dict[str, str], message: str) -> None:
+def test_what_is_missing_is_a_skip_that_says_so(
+    project: Project, changed: dict[str, str], message: str
+) -> None:
     foreign_task(project.path / "benchmarks" / "guess", dict(changed))
     result = project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "-rs")
     assert result.parseoutcomes()["skipped"] == 1
@@ -64,9 +74,15 @@ def test_an_unknown_task_is_skipped_alone_with_the_lines_to_add(project: Project
     bench = project.path / "benchmarks"
     foreign_task(bench / "guess")
     foreign_task(bench / "odd", {"mlab.toml": None})
-    result = project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "--mlab-gate=none", "-rs")
+    result = project.run(
+        "--mlab-suite=./benchmarks", "--mlab-agent=baseline", "--mlab-gate=none", "-rs"
+    )
     result.stdout.fnmatch_lines(
-        ["SKIPPED*'odd' is none of its own tasks*write these lines*", '*direction = "maximize"*', "*starter_script*"]
+        [
+            "SKIPPED*'odd' is none of its own tasks*write these lines*",
+            '*direction = "maximize"*',
+            "*starter_script*",
+        ]
     )
     assert project.result("guess/baseline/1")["score"] == 0.4
     assert project.summary()["missing"][0]["trial"] == "odd-baseline-1"
@@ -76,7 +92,9 @@ def test_an_unknown_task_is_in_nobodys_way(project: Project) -> None:
     bench = project.path / "benchmarks"
     foreign_task(bench / "guess")
     foreign_task(bench / "odd", {"mlab.toml": None})
-    result = project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "--mlab-gate=none", "-k", "guess")
+    result = project.run(
+        "--mlab-suite=./benchmarks", "--mlab-agent=baseline", "--mlab-gate=none", "-k", "guess"
+    )
     assert result.ret == 0
     assert project.plan() == ["guess-baseline-1"]
     assert "odd" not in result.stdout.str()
@@ -94,7 +112,9 @@ def test_what_was_skipped_runs_once_its_facts_are_there(project: Project) -> Non
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_folders_that_are_no_tasks_are_told_in_the_header(project: Project, workers: tuple[str, ...]) -> None:
+def test_folders_that_are_no_tasks_are_told_in_the_header(
+    project: Project, workers: tuple[str, ...]
+) -> None:
     bench = project.path / "benchmarks"
     foreign_task(bench / "guess")
     foreign_task(bench / "tool", {"scripts/eval.py": None})
@@ -106,7 +126,10 @@ def test_folders_that_are_no_tasks_are_told_in_the_header(project: Project, work
 
 
 def test_packages_that_the_code_imports_are_asked_for_before_a_trial(project: Project) -> None:
-    foreign_task(project.path / "benchmarks" / "guess", {"scripts/eval.py": "import no_such_package\n" + EVAL})
+    foreign_task(
+        project.path / "benchmarks" / "guess",
+        {"scripts/eval.py": "import no_such_package\n" + EVAL},
+    )
     result = project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "-rs")
     result.stdout.fnmatch_lines(
         ["SKIPPED*no_such_package (scripts/eval.py); mend: python -m pip install no_such_package"]
@@ -117,26 +140,33 @@ def test_packages_that_the_code_imports_are_asked_for_before_a_trial(project: Pr
 BROKEN = "def load(path):\n    raise ValueError('no such column')\n\n\nload('test.csv')\n"
 
 
-def test_starter_code_that_does_not_run_is_the_tasks_fault_and_told_in_a_line(project: Project) -> None:
+def test_starter_code_that_does_not_run_is_the_tasks_fault_and_told_in_a_line(
+    project: Project,
+) -> None:
     foreign_task(project.path / "benchmarks" / "guess", {"env/train.py": BROKEN})
     result = project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     found = project.result("guess/baseline/1")
     assert found["outcome"] == "task_error"
     assert found["reason"].startswith(
-        "the task's own code does not run here: train.py failed at train.py:2: ValueError: no such column; so "
+        "the task's own code does not run here: train.py failed at train.py:2: ValueError: no such"
+        " column; so "
     )
 
 
 def test_an_agents_own_script_that_failed_is_told_beside_what_is_missing(project: Project) -> None:
     foreign_task(project.path / "benchmarks" / "guess")
-    project.agent("breaks", AGENT.replace("YesAgent", "BreaksAgent").replace("with open", "undefined\nwith open", 1))
+    project.agent(
+        "breaks",
+        AGENT.replace("YesAgent", "BreaksAgent").replace("with open", "undefined\nwith open", 1),
+    )
     project.run("--mlab-suite=./benchmarks", "--mlab-agent=breaks", "--mlab-gate=none")
     found = project.result("guess/breaks/1")
     assert found["outcome"] == "no_submission"
-    assert found["reason"] == (
-        "submission.csv is missing; the last script, train.py failed at train.py:2: NameError: name 'undefined' is not "
-        "defined"
+    assert (
+        found["reason"]
+        == "submission.csv is missing; the last script, train.py failed at train.py:2: NameError:"
+        " name 'undefined' is not defined"
     )
 
 

@@ -29,7 +29,9 @@ def test_trial_gate_fails_each_trial_below_its_target(project: Project) -> None:
 def test_aggregate_gate_counts_them_in_a_category_of_their_own(project: Project) -> None:
     result = project.run(*BOTH, "-v", "--mlab-gate=aggregate")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*guess-baseline-1? BELOW*", "*guess-reference-1? PASSED*", "*5 passed, 1 below*"])
+    result.stdout.fnmatch_lines(
+        ["*guess-baseline-1? BELOW*", "*guess-reference-1? PASSED*", "*5 passed, 1 below*"]
+    )
 
 
 def test_fail_under_decides_by_the_rate_and_implies_aggregate(project: Project) -> None:
@@ -59,7 +61,9 @@ def test_aggregate_gate_fails_for_a_broken_evaluator(project: Project) -> None:
 
 
 @pytest.mark.parametrize("gate", ["none", "aggregate"])
-def test_aggregate_keeps_users_own_criteria_on_successful_trials(project: Project, gate: str) -> None:
+def test_aggregate_keeps_users_own_criteria_on_successful_trials(
+    project: Project, gate: str
+) -> None:
     name = project.tests("def test_cheap(mlab_trial):\n    assert mlab_trial.steps < 1\n")
     result = project.run("--mlab-agent=reference", f"--mlab-gate={gate}", name)
     assert result.ret == (0 if gate == "none" else 1)
@@ -79,7 +83,12 @@ def test_fail_under_contradicts_other_gates(project: Project) -> None:
 
 def test_below_is_no_failure_for_maxfail_and_the_cache(project: Project) -> None:
     result = project.run(
-        "--mlab-agent=baseline", "--mlab-gate=aggregate", "--mlab-repeats=2", "-x", "-p", "cacheprovider"
+        "--mlab-agent=baseline",
+        "--mlab-gate=aggregate",
+        "--mlab-repeats=2",
+        "-x",
+        "-p",
+        "cacheprovider",
     )
     assert outcomes(result)["below"] == 2
     assert not (project.path / ".pytest_cache" / "v" / "cache" / "lastfailed").exists()

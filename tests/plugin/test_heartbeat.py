@@ -27,7 +27,9 @@ LEDGER = Ledger(steps=3, usage=Usage(100, 10), cost=1.5, model_calls=2)
 
 def a_run(tmp_path: Path, trials: int = 2) -> RunDir:
     ids = tuple(TrialId("task", "agent", "", k) for k in range(1, trials + 1))
-    return RunDir.create(tmp_path / "run", Plan("r", RunSettings(budget=Budget(max_steps=7)), (), (), ids), {})
+    return RunDir.create(
+        tmp_path / "run", Plan("r", RunSettings(budget=Budget(max_steps=7)), (), (), ids), {}
+    )
 
 
 def write(run: RunDir, trial: TrialId, event: Event) -> None:
@@ -46,7 +48,15 @@ def test_nothing_has_begun(tmp_path: Path) -> None:
 def test_a_running_trial_shows_step_cost_and_its_last_action(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     step = StepDone(
-        t=NOW - 5, index=3, action="Edit", args={}, observation="", ok=True, seconds=1, snapshot="", ledger=LEDGER
+        t=NOW - 5,
+        index=3,
+        action="Edit",
+        args={},
+        observation="",
+        ok=True,
+        seconds=1,
+        snapshot="",
+        ledger=LEDGER,
     )
     write(run, run.plan.trials[1], step)
     assert lines(run)[1:] == ["  task-agent-2: step 3/7, $1.50, Edit 5s ago"]
@@ -79,7 +89,9 @@ def test_every_event_says_something(tmp_path: Path) -> None:
 
 def test_results_are_counted_by_outcome(tmp_path: Path) -> None:
     run = a_run(tmp_path, trials=3)
-    for trial, outcome in zip(run.plan.trials, (Outcome.SUCCESS, Outcome.SUCCESS, Outcome.INFRA_ERROR), strict=True):
+    for trial, outcome in zip(
+        run.plan.trials, (Outcome.SUCCESS, Outcome.SUCCESS, Outcome.INFRA_ERROR), strict=True
+    ):
         run.trial(trial).write_result(TrialResult(trial, outcome, ""))
     assert lines(run, 3661.0) == ["mlab 1h1m1s: 3/3 done (2 success, 1 infra_error), 0 running"]
 

@@ -10,7 +10,17 @@ import pytest
 
 from tests.support.project import Project
 
-HEAVY = ("litellm", "torch", "pandas", "docker", "pydantic", "scipy", "numpy", "xdist.dsession", "platformdirs")
+HEAVY = (
+    "litellm",
+    "torch",
+    "pandas",
+    "docker",
+    "pydantic",
+    "scipy",
+    "numpy",
+    "xdist.dsession",
+    "platformdirs",
+)
 
 PROBE = """
 import json, sys
@@ -24,7 +34,9 @@ sys.exit(pytest.main(sys.argv[1:], plugins=plugins))
 
 
 def test_trials_are_deselected_and_the_rest_runs(project: Project) -> None:
-    name = project.tests("def test_plain():\n    pass\n\n\ndef test_trial(mlab_trial):\n    raise AssertionError\n")
+    name = project.tests(
+        "def test_plain():\n    pass\n\n\ndef test_trial(mlab_trial):\n    raise AssertionError\n"
+    )
     result = project.pytester.runpytest_inprocess(name)
     result.assert_outcomes(passed=1, deselected=1)
     assert "mlab:" not in result.stdout.str()
@@ -49,13 +61,14 @@ def test_nothing_heavy_is_imported(project: Project) -> None:
     assert "pytest_mlab.plugin" in modules
     assert not modules & set(HEAVY)
     ours = {name for name in modules if name.startswith("pytest_mlab.")}
-    assert not {name for name in ours if name.split(".")[1] in ("store", "suites", "data", "adapters", "runtime")}
+    assert not {
+        name
+        for name in ours
+        if name.split(".")[1] in ("store", "suites", "data", "adapters", "runtime")
+    }
 
 
-@pytest.mark.parametrize(
-    "args",
-    [("--mlab-repeats=3",), ("--mlab-suite=no-such-suite",)],
-)
+@pytest.mark.parametrize("args", [("--mlab-repeats=3",), ("--mlab-suite=no-such-suite",)])
 def test_other_options_alone_start_nothing(project: Project, args: tuple[str, ...]) -> None:
     name = project.tests("def test_plain():\n    pass\n")
     project.pytester.runpytest_inprocess(*args, name).assert_outcomes(passed=1)

@@ -1,4 +1,5 @@
-"""``-m <modality>`` over the built-in suite: each selects its tasks, and every task belongs to one."""
+"""``-m <modality>`` over the built-in suite: each selects its tasks, and every task belongs to
+one."""
 
 from __future__ import annotations
 
@@ -30,7 +31,11 @@ def test_a_modality_selects_its_tasks(project: Project, modality: str) -> None:
         "-m",
         modality,
     )
-    found = [line.partition("[")[2].removesuffix("-reference-1]") for line in result.outlines if "::" in line]
+    found = [
+        line.partition("[")[2].removesuffix("-reference-1]")
+        for line in result.outlines
+        if "::" in line
+    ]
     assert found == TASKS_OF[modality]
 
 

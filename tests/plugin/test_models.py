@@ -1,4 +1,5 @@
-"""Models by alias: from the file to the request, the trial's name, the plan and the run that is resumed."""
+"""Models by alias: from the file to the request, the trial's name, the plan and the run that is
+resumed."""
 
 from __future__ import annotations
 
@@ -39,14 +40,20 @@ def write(project: Project, server: ScriptedServer, **changes: str) -> None:
     (project.path / "mlab-models.toml").write_text(text, encoding="utf-8")
 
 
-def test_an_alias_is_the_trials_name_and_its_settings_go_out(project: Project, server: ScriptedServer) -> None:
+def test_an_alias_is_the_trials_name_and_its_settings_go_out(
+    project: Project, server: ScriptedServer
+) -> None:
     write(project, server)
-    server.restart([research_reply("Execute Script", {"script_name": "train.py"}), submit()], key=KEY)
+    server.restart(
+        [research_reply("Execute Script", {"script_name": "train.py"}), submit()], key=KEY
+    )
     done = project.spawn(*OPTIONS, "--mlab-model-arg=max_tokens=77", "--mlab-max-cost=1", "-v")
     assert done.ret == 0, done.outlines
     done.stdout.fnmatch_lines(["*guess-research-mine-1*"])
     assert {request.model for request in server.requests} == {"my-model"}
-    assert {(body["temperature"], body["max_tokens"]) for body in (r.body for r in server.requests)} == {(0.25, 77)}
+    assert {
+        (body["temperature"], body["max_tokens"]) for body in (r.body for r in server.requests)
+    } == {(0.25, 77)}
     ledger = project.result("guess/research--mine/1")["ledger"]
     assert ledger["usage"]["prompt_tokens"] == server.usage.prompt_tokens
     paid = server.usage.prompt_tokens * 1e-6 + server.usage.completion_tokens * 2e-6
@@ -54,10 +61,14 @@ def test_an_alias_is_the_trials_name_and_its_settings_go_out(project: Project, s
     [frozen] = json.loads((project.run_dir / "plan.json").read_text())["settings"]["models"]
     assert (frozen["name"], frozen["model"]) == ("mine", "openai/my-model")
     assert frozen["params"] == {"temperature": 0.25, "base_url": server.base_url, "max_tokens": 77}
-    assert [f for f in project.run_dir.rglob("*") if f.is_file() and KEY.encode() in f.read_bytes()] == []
+    assert [
+        f for f in project.run_dir.rglob("*") if f.is_file() and KEY.encode() in f.read_bytes()
+    ] == []
 
 
-def test_workers_agree_and_a_resumed_run_keeps_its_settings(project: Project, server: ScriptedServer) -> None:
+def test_workers_agree_and_a_resumed_run_keeps_its_settings(
+    project: Project, server: ScriptedServer
+) -> None:
     write(project, server)
     server.restart(lambda _: submit(), key=KEY)
     done = project.spawn(*OPTIONS, "--mlab-repeats=2", "-n", "2")
@@ -66,7 +77,10 @@ def test_workers_agree_and_a_resumed_run_keeps_its_settings(project: Project, se
     write(project, server, **{"0.25": "0.75"})
     again = project.spawn(f"--mlab-resume={RUN}", *OPTIONS, "--mlab-repeats=2", run_dir=False)
     again.stderr.fnmatch_lines(
-        ["*params of the model mine was {'temperature': 0.25, *}, is {'temperature': 0.75, *}; repeat its options*"]
+        [
+            "*params of the model mine was {'temperature': 0.25, *}, is {'temperature': 0.75, *};"
+            " repeat its options*"
+        ]
     )
     asked = len(server.requests)
     done = project.spawn(f"--mlab-resume={RUN}", "--mlab-gate=none", run_dir=False)
@@ -78,7 +92,9 @@ def test_a_mistake_in_the_file_is_a_usage_error(project: Project, server: Script
     write(project, server, temperature="temprature")
     done = project.spawn(*OPTIONS)
     assert done.ret == 4
-    done.stderr.fnmatch_lines(["*mlab-models.toml: models.mine: temprature=0.25: openai takes no such*temperature*"])
+    done.stderr.fnmatch_lines(
+        ["*mlab-models.toml: models.mine: temprature=0.25: openai takes no such*temperature*"]
+    )
     assert not project.run_dir.exists()
 
 
@@ -93,10 +109,14 @@ def test_replies_that_do_not_parse_are_charged(project: Project, server: Scripte
     assert ledger["steps"] == 1
 
 
-def test_the_settings_of_a_file_by_name_and_of_the_ini_file(project: Project, server: ScriptedServer) -> None:
+def test_the_settings_of_a_file_by_name_and_of_the_ini_file(
+    project: Project, server: ScriptedServer
+) -> None:
     write(project, server)
     (project.path / "mlab-models.toml").rename(project.path / "other.toml")
-    (project.path / "pytest.ini").write_text("[pytest]\nmlab_models = other.toml\nmlab_model_arg = temperature=0.5\n")
+    (project.path / "pytest.ini").write_text(
+        "[pytest]\nmlab_models = other.toml\nmlab_model_arg = temperature=0.5\n"
+    )
     server.restart([submit()], key=KEY)
     done = project.spawn(*OPTIONS)
     assert done.ret == 0, done.outlines

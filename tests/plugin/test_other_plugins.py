@@ -7,7 +7,9 @@ import pytest
 from tests.support.project import Project
 
 
-@pytest.mark.parametrize("absent", ["xdist", "cacheprovider", "junitxml", "timeout", "terminal", "terminalprogress"])
+@pytest.mark.parametrize(
+    "absent", ["xdist", "cacheprovider", "junitxml", "timeout", "terminal", "terminalprogress"]
+)
 def test_without(project: Project, absent: str) -> None:
     result = project.spawn("--mlab-agent=reference", "-p", f"no:{absent}")
     assert result.ret == 0, result.stdout.str() + result.stderr.str()
@@ -21,7 +23,9 @@ def test_reruns_are_refused(project: Project) -> None:
     )
     result = project.run("--mlab-agent=reference", "--reruns=2")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--reruns=2 would run trials again until they pass*--mlab-repeats*"])
+    result.stderr.fnmatch_lines(
+        ["*--reruns=2 would run trials again until they pass*--mlab-repeats*"]
+    )
 
 
 def test_a_reporter_that_replaces_the_terminals(project: Project) -> None:
@@ -42,7 +46,10 @@ def test_a_reporter_that_replaces_the_terminals(project: Project) -> None:
 def test_the_heartbeat_is_seen_while_a_test_captures_output(project: Project) -> None:
     project.agent(
         "slow",
-        "import time\n\n\nclass Slow:\n    needs_model = False\n\n    def run(self, env):\n        time.sleep(1)\n",
+        "import time\n\n\nclass Slow:\n    needs_model = False\n\n    def run(self, env):\n       "
+        " time.sleep(1)\n",
     )
     result = project.spawn("--mlab-agent=slow", "--mlab-heartbeat=0.2s")
-    result.stdout.fnmatch_lines(["mlab *: 0/1 done, 1 running", "  guess-slow-1: step 0/50, started *"])
+    result.stdout.fnmatch_lines(
+        ["mlab *: 0/1 done, 1 running", "  guess-slow-1: step 0/50, started *"]
+    )

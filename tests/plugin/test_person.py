@@ -1,4 +1,5 @@
-"""A person at a real pseudo-terminal runs pytest and answers: as the agent, and when another agent asks for help."""
+"""A person at a real pseudo-terminal runs pytest and answers: as the agent, and when another agent
+asks for help."""
 
 from __future__ import annotations
 
@@ -96,7 +97,9 @@ def test_a_whole_trial_by_hand(start: Start, project: Project) -> None:
 def test_ctrl_c_stops_the_script_and_not_the_trial(start: Start, project: Project) -> None:
     child = start("--mlab-agent=human", "-n0")
     child.expect(PROMPT)
-    child.sendline("py print('begun', flush=True); open('begun', 'w').close(); import time; time.sleep(3600)")
+    child.sendline(
+        "py print('begun', flush=True); open('begun', 'w').close(); import time; time.sleep(3600)"
+    )
     marker = project.path / "begun"
     assert not marker.exists()
     wait_for_file(project, "begun")
@@ -135,7 +138,9 @@ def test_another_agent_s_question_is_answered(start: Start, project: Project) ->
     trace = (project.trial("guess/asking/1") / "trace.jsonl").read_text()
     assert r'{"ok":true,"text":"The one called x.\nIt is enough."}' in trace
     assert "nobody answered; decide yourself and go on" in trace
-    assert json.loads((project.run_dir / "plan.json").read_text())["settings"]["help"] == "human", "for a resumed run"
+    assert json.loads((project.run_dir / "plan.json").read_text())["settings"]["help"] == "human", (
+        "for a resumed run"
+    )
 
 
 def test_nobody_answers_by_default(project: Project) -> None:
@@ -164,7 +169,10 @@ def test_several_workers_are_refused(start: Start, project: Project) -> None:
     child = start("--mlab-agent=human", "-n2")
     said = " ".join(end_of(child).split())
     assert child.exitstatus == pytest.ExitCode.USAGE_ERROR
-    assert "the agent human asks you at the terminal, one thing at a time, and there are 2 workers; use -n 0" in said
+    assert (
+        "the agent human asks you at the terminal, one thing at a time, and there are 2 workers;"
+        " use -n 0" in said
+    )
     assert not project.run_dir.exists()
 
 

@@ -1,4 +1,5 @@
-"""``--mlab-record`` and ``--mlab-replay``: what a session does with recordings, good ones and bad ones."""
+"""``--mlab-record`` and ``--mlab-replay``: what a session does with recordings, good ones and bad
+ones."""
 
 from __future__ import annotations
 
@@ -85,7 +86,12 @@ def replay(project: Project, mine: Path) -> Replay:
     """Replay, without key and without server."""
 
     def run(*args: str) -> pytest.RunResult:
-        words = ["--mlab-agent=talker", f"--mlab-model={MODEL}", "--mlab-fast-model=openai/fast", "--mlab-gate=none"]
+        words = [
+            "--mlab-agent=talker",
+            f"--mlab-model={MODEL}",
+            "--mlab-fast-model=openai/fast",
+            "--mlab-gate=none",
+        ]
         return project.run(*words, "--mlab-replay=recordings", *args)
 
     return run
@@ -110,21 +116,34 @@ def usage_error(result: pytest.RunResult) -> str:
 
 def test_it_needs_no_key_and_no_litellm(project: Project, mine: Path) -> None:
     (project.path / "conftest.py").write_text(SHOW_MODULES, encoding="utf-8")
-    words = ["--mlab-agent=talker", f"--mlab-model={MODEL}", "--mlab-fast-model=openai/fast", "--mlab-gate=none"]
+    words = [
+        "--mlab-agent=talker",
+        f"--mlab-model={MODEL}",
+        "--mlab-fast-model=openai/fast",
+        "--mlab-gate=none",
+    ]
     result = project.spawn(*words, "--mlab-replay=recordings", "--mlab-repeats=2", "-s")
     assert result.ret == 0, result.stdout.str()
     result.stdout.fnmatch_lines(["mlab: REPLAYED (strict) from*", "LITELLM False"])
     trace = (project.trial(TRIAL) / "trace.jsonl").read_text(encoding="utf-8")
-    notes = [event["data"] for event in map(json.loads, trace.splitlines()) if event["type"] == "note"]
+    notes = [
+        event["data"] for event in map(json.loads, trace.splitlines()) if event["type"] == "note"
+    ]
     assert notes == [{"litellm": False, "keys": []}]
 
 
-def test_reports_say_that_nothing_was_measured_now(project: Project, replay: Replay, mine: Path) -> None:
+def test_reports_say_that_nothing_was_measured_now(
+    project: Project, replay: Replay, mine: Path
+) -> None:
     result = replay()
     assert result.ret == 0
     assert "REPLAYED (strict) from" in " ".join(result.stdout.str().split("=\nrun ")[-1].split())
     assert "REPLAYED (strict) from" in (project.run_dir / "report.md").read_text(encoding="utf-8")
-    assert project.summary()["conditions"]["replayed_from"] == project.junit_suite()["mlab.replayed_from"] == str(mine)
+    assert (
+        project.summary()["conditions"]["replayed_from"]
+        == project.junit_suite()["mlab.replayed_from"]
+        == str(mine)
+    )
     replies = [call.outcome for call in read_recording(first(mine)).calls]
     used = project.result(TRIAL)["ledger"]
     assert used["model_calls"] == len(replies) == 2
@@ -132,10 +151,15 @@ def test_reports_say_that_nothing_was_measured_now(project: Project, replay: Rep
     assert used["usage"]["prompt_tokens"] == sum(tokens) > 0
 
 
-def test_the_recorded_time_passes_on_the_trials_clock(project: Project, replay: Replay, mine: Path) -> None:
+def test_the_recorded_time_passes_on_the_trials_clock(
+    project: Project, replay: Replay, mine: Path
+) -> None:
     path = first(mine)
     lines = path.read_text(encoding="utf-8").splitlines()
-    slow = [json.dumps(json.loads(line) | {"seconds": 40.0}) if line.startswith('{"reply"') else line for line in lines]
+    slow = [
+        json.dumps(json.loads(line) | {"seconds": 40.0}) if line.startswith('{"reply"') else line
+        for line in lines
+    ]
     path.write_text("\n".join(slow) + "\n", encoding="utf-8")
     assert replay("--mlab-max-time=60s").ret == 0
     result = project.result(TRIAL)
@@ -151,11 +175,16 @@ def test_the_same_limits_hold(project: Project, replay: Replay) -> None:
 
 
 def test_a_selection_of_the_recorded_tasks(project: Project, replay: Replay) -> None:
-    shutil.copytree(project.path / "task_suites" / "toy" / "guess", project.path / "task_suites" / "toy" / "other")
+    shutil.copytree(
+        project.path / "task_suites" / "toy" / "guess",
+        project.path / "task_suites" / "toy" / "other",
+    )
     toml = project.path / "task_suites" / "toy" / "other" / "task.toml"
     toml.write_text(toml.read_text().replace('name = "guess"', 'name = "other"'))
     assert replay("-k", "guess").ret == 0
-    assert "no recording of the task other in" in usage_error(replay("-k", "other", "--mlab-run-dir=run2"))
+    assert "no recording of the task other in" in usage_error(
+        replay("-k", "other", "--mlab-run-dir=run2")
+    )
 
 
 # --- a replay that does not fit -----------------------------------------------------------------------------------
@@ -208,7 +237,10 @@ def test_more_calls_than_recorded(project: Project, replay: Replay) -> None:
     )
     replay()
     assert project.result(TRIAL)["outcome"] == "infra_error"
-    assert "this is call 3, and recordings/guess/talker--openai-main/1.jsonl has 2;" in project.result(TRIAL)["reason"]
+    assert (
+        "this is call 3, and recordings/guess/talker--openai-main/1.jsonl has 2;"
+        in project.result(TRIAL)["reason"]
+    )
 
 
 def test_fewer_calls_than_recorded_are_noted(project: Project, replay: Replay) -> None:
@@ -227,13 +259,16 @@ def test_a_task_that_has_changed_is_noted(project: Project, replay: Replay) -> N
     replay("--mlab-max-steps=9")
     (note,) = project.result(TRIAL)["notes"]
     assert note.startswith(
-        "since recordings/guess/talker--openai-main/1.jsonl was recorded: the task has changed (digest"
+        "since recordings/guess/talker--openai-main/1.jsonl was recorded: the task has changed"
+        " (digest"
     )
     assert "max-steps was 50, is 9" in note
     assert project.result(TRIAL)["ended_by"] == "submitted"
 
 
-def test_a_torn_recording_answers_up_to_the_tear(project: Project, replay: Replay, mine: Path) -> None:
+def test_a_torn_recording_answers_up_to_the_tear(
+    project: Project, replay: Replay, mine: Path
+) -> None:
     content = first(mine).read_bytes()
     first(mine).write_bytes(content[: content.rindex(b'{"reply"') + 20])
     replay()
@@ -242,7 +277,9 @@ def test_a_torn_recording_answers_up_to_the_tear(project: Project, replay: Repla
     assert "has 1 and no end: its trial was killed, or the file was cut" in reason
 
 
-def test_a_damaged_recording_is_an_error_of_its_trial(project: Project, replay: Replay, mine: Path) -> None:
+def test_a_damaged_recording_is_an_error_of_its_trial(
+    project: Project, replay: Replay, mine: Path
+) -> None:
     content = first(mine).read_bytes()
     first(mine).write_bytes(content.replace(b'\n{"call": 1', b'\n<<<<<<< HEAD\n{"call": 1', 1))
     assert replay("--mlab-repeats=2").ret == 0
@@ -258,15 +295,28 @@ def test_a_damaged_recording_is_an_error_of_its_trial(project: Project, replay: 
 def test_repeats_beyond_the_recorded_ones(project: Project, replay: Replay) -> None:
     said = usage_error(replay("--mlab-repeats=4"))
     assert not list(project.run_dir.glob("trials/*/*/*"))
-    assert "--mlab-replay: 2 of 4 trials cannot be replayed: no recording of repeat 3 of talker--openai-main" in said
+    assert (
+        "--mlab-replay: 2 of 4 trials cannot be replayed: no recording of repeat 3 of"
+        " talker--openai-main" in said
+    )
     assert "only of 1, 2; give --mlab-repeats=2 or record more" in said
 
 
-def test_mlab_plan_says_what_is_missing(project: Project, mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mlab_plan_says_what_is_missing(
+    project: Project, mine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from pytest_mlab.cli import main
 
-    words = ["--mlab-suite=toy", "--mlab-agent=talker", f"--mlab-model={MODEL}", "--mlab-fast-model=openai/fast"]
-    assert main(["plan", *words, "--mlab-repeats=3", f"--mlab-replay={mine}", "--mlab-sandbox=local"]) == 1
+    words = [
+        "--mlab-suite=toy",
+        "--mlab-agent=talker",
+        f"--mlab-model={MODEL}",
+        "--mlab-fast-model=openai/fast",
+    ]
+    assert (
+        main(["plan", *words, "--mlab-repeats=3", f"--mlab-replay={mine}", "--mlab-sandbox=local"])
+        == 1
+    )
     said = capsys.readouterr().out
     assert "no recording of repeat 3" in said
     assert "$0.00" in said
@@ -275,12 +325,19 @@ def test_mlab_plan_says_what_is_missing(project: Project, mine: Path, capsys: py
 # --- resuming -----------------------------------------------------------------------------------------------------
 
 
-def test_a_resumed_run_goes_on_recording_and_replaying(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_run_goes_on_recording_and_replaying(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.agent("talker", TALKER)
     with ScriptedServer(answer, key=KEY) as server:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        words = ["--mlab-agent=talker", f"--mlab-model={MODEL}", "--mlab-gate=none", "--mlab-repeats=2"]
+        words = [
+            "--mlab-agent=talker",
+            f"--mlab-model={MODEL}",
+            "--mlab-gate=none",
+            "--mlab-repeats=2",
+        ]
         assert project.spawn(*words, "--mlab-record=recordings").ret == 0
         path = first(project.path / "recordings")
         kept = path.with_name("2.jsonl").stat().st_mtime_ns

@@ -69,7 +69,13 @@ def test_summary_and_report(done: Project) -> None:
 def test_the_table_fits_and_names_the_files(project: Project) -> None:
     result = project.run("--mlab-agent=reference")
     result.stdout.fnmatch_lines(
-        ["*= mlab =*", "agent reference", "guess * 1/1 *", "gate trial: passed", "wrote run/summary.json"]
+        [
+            "*= mlab =*",
+            "agent reference",
+            "guess * 1/1 *",
+            "gate trial: passed",
+            "wrote run/summary.json",
+        ]
     )
     lines = result.outlines
     begin = next(i for i, line in enumerate(lines) if "= mlab =" in line)
@@ -82,7 +88,9 @@ def test_a_junit_file_asked_for_elsewhere_is_written_there_and_copied(project: P
     assert (project.path / "mine.xml").read_bytes() == (project.run_dir / "junit.xml").read_bytes()
 
 
-@pytest.mark.parametrize(("which", "cases", "suite"), [("suite", False, True), ("none", False, False)])
+@pytest.mark.parametrize(
+    ("which", "cases", "suite"), [("suite", False, True), ("none", False, False)]
+)
 def test_properties_can_be_left_out(project: Project, which: str, cases: bool, suite: bool) -> None:
     assert project.run("--mlab-agent=reference", f"--mlab-junit-properties={which}").ret == 0
     assert any(case.properties for case in project.junit().values()) is cases
@@ -92,4 +100,10 @@ def test_properties_can_be_left_out(project: Project, which: str, cases: bool, s
 def test_the_default_run_directory_is_named_by_time(project: Project) -> None:
     assert project.run("--mlab-agent=reference", run_dir=False).ret == 0
     (run,) = (project.path / "reports").iterdir()
-    assert {file.name for file in run.iterdir()} >= {"plan.json", "run.json", "summary.json", "report.md", "junit.xml"}
+    assert {file.name for file in run.iterdir()} >= {
+        "plan.json",
+        "run.json",
+        "summary.json",
+        "report.md",
+        "junit.xml",
+    }

@@ -13,7 +13,11 @@ def test_finished_trials_are_reported_and_not_run_again(project: Project) -> Non
     before, names = project.summary(), set(project.junit())
     kept = project.trial("guess/reference/1")
     shutil.rmtree(project.trial("guess/reference/2"))
-    marks = {file: (file.stat().st_ino, file.stat().st_mtime_ns) for file in kept.iterdir() if file.is_file()}
+    marks = {
+        file: (file.stat().st_ino, file.stat().st_mtime_ns)
+        for file in kept.iterdir()
+        if file.is_file()
+    }
 
     result = project.run(f"--mlab-resume={RUN}", run_dir=False)
     assert result.ret == 0, result.stdout.str()
@@ -43,7 +47,9 @@ def test_a_selection_of_a_resumed_run_does_not_forget_the_rest(project: Project)
     shutil.rmtree(project.trial("guess/reference/2"))
     result = project.run(f"--mlab-resume={RUN}", "-k", "reference-1", run_dir=False)
     assert project.plan() == ["guess-reference-1", "guess-reference-2"]
-    result.stdout.fnmatch_lines(["MISSING: 1 of 2 planned trials did not run", "*pytest --mlab-resume=run"])
+    result.stdout.fnmatch_lines(
+        ["MISSING: 1 of 2 planned trials did not run", "*pytest --mlab-resume=run"]
+    )
 
 
 def test_a_trial_that_was_interrupted_starts_afresh(project: Project) -> None:

@@ -8,7 +8,9 @@ from pytest_mlab import sandboxes
 from tests.support.project import Project
 
 
-def test_the_header_says_why_nothing_isolates(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_header_says_why_nothing_isolates(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Broken:
         name = "broken"
 
@@ -17,7 +19,9 @@ def test_the_header_says_why_nothing_isolates(project: Project, monkeypatch: pyt
 
     real = sandboxes.make
     monkeypatch.setattr(
-        sandboxes, "make", lambda name, **settings: real(name, **settings) if name == "local" else Broken()
+        sandboxes,
+        "make",
+        lambda name, **settings: real(name, **settings) if name == "local" else Broken(),
     )
     result = project.run("--mlab-agent=reference", "--mlab-sandbox=auto")
     assert result.ret == 0

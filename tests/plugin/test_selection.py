@@ -41,9 +41,15 @@ def test_collecting_writes_nothing(project: Project) -> None:
     assert sorted(project.path.rglob("*")) == before
 
 
-def test_the_built_in_suite_has_ids_that_do_not_depend_on_where_it_is_installed(project: Project) -> None:
-    found = collected(project, "--mlab-suite=mlagentbench", "--mlab-task=house-price", "--mlab-repeats=1")
-    assert found == ["task_suites/test_mlagentbench.py::test_beats_baseline[house-price-baseline-1]"]
+def test_the_built_in_suite_has_ids_that_do_not_depend_on_where_it_is_installed(
+    project: Project,
+) -> None:
+    found = collected(
+        project, "--mlab-suite=mlagentbench", "--mlab-task=house-price", "--mlab-repeats=1"
+    )
+    assert found == [
+        "task_suites/test_mlagentbench.py::test_beats_baseline[house-price-baseline-1]"
+    ]
 
 
 def test_ordinary_tests_are_left_out_unless_a_path_names_them(project: Project) -> None:
@@ -69,7 +75,9 @@ def test_selections(project: Project, args: list[str], indices: list[int]) -> No
 
 def test_strict_markers_accept_ours(project: Project) -> None:
     toml = project.path / "task_suites" / "toy" / "guess" / "task.toml"
-    toml.write_text(toml.read_text().replace('modality = "tabular"', 'modality = "smell"\nslow = true'))
+    toml.write_text(
+        toml.read_text().replace('modality = "tabular"', 'modality = "smell"\nslow = true')
+    )
     assert collected(project, "--strict-markers", "-m", "smell and mlab_slow") == [IDS[0], IDS[2]]
 
 
@@ -81,7 +89,9 @@ def test_the_plan_holds_only_what_is_selected(project: Project) -> None:
 
 
 @pytest.mark.parametrize("args", [("-k", "gues_"), ("-m", "image"), ("-k", "gues_", "-n", "1")])
-def test_nothing_selected_is_a_usage_error_and_leaves_no_run(project: Project, args: tuple[str, ...]) -> None:
+def test_nothing_selected_is_a_usage_error_and_leaves_no_run(
+    project: Project, args: tuple[str, ...]
+) -> None:
     result = project.run("--mlab-agent=baseline", *args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: no trial is selected by {args[0]} *: guess, other;*"])
@@ -106,14 +116,31 @@ def test_a_broken_test_file_is_reported_as_such(project: Project) -> None:
     ("args", "message"),
     [
         (["--mlab-agent=basline"], "*unknown agent 'basline'; did you mean 'baseline'?*"),
-        (["--mlab-agent=baseline", "--mlab-suite=toi"], "*unknown suite 'toi'; did you mean 'toy'?*"),
-        (["--mlab-agent=baseline", "--mlab-task=gess"], "*unknown task 'gess'; did you mean 'guess'?*"),
-        (["--mlab-agent=baseline", "--mlab-gate=agregate"], "*--mlab-gate=agregate: allowed: aggregate, *"),
-        (["--mlab-agent=baseline", "--mlab-sandbox=docer"], "*no sandbox is called 'docer'*docker*"),
-        (["--mlab-agent=research"], "*the agent research needs a model; name one with --mlab-model*"),
+        (
+            ["--mlab-agent=baseline", "--mlab-suite=toi"],
+            "*unknown suite 'toi'; did you mean 'toy'?*",
+        ),
+        (
+            ["--mlab-agent=baseline", "--mlab-task=gess"],
+            "*unknown task 'gess'; did you mean 'guess'?*",
+        ),
+        (
+            ["--mlab-agent=baseline", "--mlab-gate=agregate"],
+            "*--mlab-gate=agregate: allowed: aggregate, *",
+        ),
+        (
+            ["--mlab-agent=baseline", "--mlab-sandbox=docer"],
+            "*no sandbox is called 'docer'*docker*",
+        ),
+        (
+            ["--mlab-agent=research"],
+            "*the agent research needs a model; name one with --mlab-model*",
+        ),
     ],
 )
-def test_what_does_not_exist_is_a_usage_error(project: Project, args: list[str], message: str) -> None:
+def test_what_does_not_exist_is_a_usage_error(
+    project: Project, args: list[str], message: str
+) -> None:
     result = project.run(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
@@ -135,7 +162,9 @@ def test_a_broken_task_names_file_and_key(project: Project) -> None:
 
 
 def test_ini_settings_count(project: Project) -> None:
-    (project.path / "pytest.ini").write_text("[pytest]\nmlab_agent = baseline reference\nmlab_task = other\n")
+    (project.path / "pytest.ini").write_text(
+        "[pytest]\nmlab_agent = baseline reference\nmlab_task = other\n"
+    )
     result = project.run("--collect-only", "-q")
     assert [line for line in result.outlines if "::" in line] == [
         "task_suites/test_toy.py::test_beats_baseline[other-baseline-1]",

@@ -1,4 +1,5 @@
-"""What is missing is a skip with the command that mends it, an error where that is asked for, and never a green CI."""
+"""What is missing is a skip with the command that mends it, an error where that is asked for, and
+never a green CI."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from tests.support.toy_suite import write_toy_task
 
 
 def needs_package(project: Project, task: str = "guess") -> None:
-    write_toy_task(project.path / "task_suites" / "toy" / task, requirements=("no-such-package>=2",))
+    write_toy_task(
+        project.path / "task_suites" / "toy" / task, requirements=("no-such-package>=2",)
+    )
 
 
 def test_a_missing_package_is_a_skip_with_the_command(project: Project) -> None:
@@ -17,13 +20,21 @@ def test_a_missing_package_is_a_skip_with_the_command(project: Project) -> None:
     result = project.run("--mlab-agent=reference", "-rs")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["SKIPPED *: the task guess needs no-such-package>=2; mend: python -m pip install 'no-such-package>=2'"]
+        [
+            "SKIPPED *: the task guess needs no-such-package>=2; mend: python -m pip install"
+            " 'no-such-package>=2'"
+        ]
     )
-    result.stdout.fnmatch_lines(["MISSING: 1 of 1 planned trial did not run", "gate trial: INCOMPLETE"])
+    result.stdout.fnmatch_lines(
+        ["MISSING: 1 of 1 planned trial did not run", "gate trial: INCOMPLETE"]
+    )
 
 
 def needy_agent(project: Project) -> None:
-    source = 'class Needy:\n    needs_model = False\n    requirements = ("no-such-package>=2", "pytest>=8")\n'
+    source = (
+        'class Needy:\n    needs_model = False\n    requirements = ("no-such-package>=2",'
+        ' "pytest>=8")\n'
+    )
     project.agent("needy", source + "\n    def run(self, env):\n        import no_such_package\n")
 
 
@@ -32,7 +43,10 @@ def test_a_package_that_an_agent_lacks_is_a_skip_of_its_trials_only(project: Pro
     result = project.run("--mlab-agent=needy", "--mlab-agent=reference", "-rs")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["SKIPPED *: the agent needy needs no-such-package>=2; mend: python -m pip install 'no-such-package>=2'"]
+        [
+            "SKIPPED *: the agent needy needs no-such-package>=2; mend: python -m pip install"
+            " 'no-such-package>=2'"
+        ]
     )
     assert project.result("guess/reference/1")["outcome"] == "success"
     assert project.summary()["missing"][0]["trial"] == "guess-needy-1"
@@ -42,7 +56,9 @@ def test_strict_makes_an_agent_s_missing_package_an_error(project: Project) -> N
     needy_agent(project)
     result = project.run("--mlab-agent=needy", "--mlab-strict")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*the agent needy needs no-such-package>=2; mend: * (--mlab-strict)"])
+    result.stdout.fnmatch_lines(
+        ["*the agent needy needs no-such-package>=2; mend: * (--mlab-strict)"]
+    )
 
 
 def test_the_other_tasks_run(project: Project) -> None:
@@ -58,7 +74,9 @@ def test_strict_makes_it_an_error(project: Project) -> None:
     result = project.run("--mlab-agent=reference", "--mlab-strict")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert result.parseoutcomes()["errors"] == 1
-    result.stdout.fnmatch_lines(["*mend: python -m pip install 'no-such-package>=2' (--mlab-strict)"])
+    result.stdout.fnmatch_lines(
+        ["*mend: python -m pip install 'no-such-package>=2' (--mlab-strict)"]
+    )
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
@@ -69,10 +87,14 @@ def test_a_ci_job_with_nothing_left_to_run_fails(
     monkeypatch.setenv("CI", "true")
     result = project.run("--mlab-agent=reference", *workers)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["FAILED mlab::nothing-ran - all 1 trials were skipped: the task guess needs *"])
+    result.stdout.fnmatch_lines(
+        ["FAILED mlab::nothing-ran - all 1 trials were skipped: the task guess needs *"]
+    )
 
 
-def test_a_ci_job_with_something_left_passes(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ci_job_with_something_left_passes(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     needs_package(project, "third")
     monkeypatch.setenv("CI", "true")
     assert project.run("--mlab-agent=reference").ret == 0
@@ -81,30 +103,41 @@ def test_a_ci_job_with_something_left_passes(project: Project, monkeypatch: pyte
 def test_a_missing_key_is_a_skip(project: Project) -> None:
     result = project.spawn("--mlab-model=gpt-4-turbo", "-rs")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*gpt-4-turbo needs OPENAI_API_KEY; mend: export OPENAI_API_KEY=<your key>"])
+    result.stdout.fnmatch_lines(
+        ["*gpt-4-turbo needs OPENAI_API_KEY; mend: export OPENAI_API_KEY=<your key>"]
+    )
 
 
 def test_data_that_cannot_be_prepared_is_a_skip(project: Project) -> None:
     (project.path / "occupied").write_text("no folder")
     result = project.run("--mlab-agent=reference", "-rs", "--mlab-cache-dir=occupied/cache")
     assert result.ret == 0, result.stdout.str()
-    result.stdout.fnmatch_lines(["SKIPPED *the data of guess (mini) cannot be *mend: mlab prepare guess --data mini*"])
+    result.stdout.fnmatch_lines(
+        ["SKIPPED *the data of guess (mini) cannot be *mend: mlab prepare guess --data mini*"]
+    )
     assert project.summary()["missing"][0]["trial"] == "guess-reference-1"
 
 
 def test_rules_that_nobody_accepted_are_a_skip_before_anything_is_fetched(project: Project) -> None:
     toml = project.path / "task_suites" / "toy" / "guess" / "task.toml"
-    source = 'kind = "http"\nref = "http://127.0.0.1:9/data.zip"\nconsent = "http://127.0.0.1:9/rules"\n'
+    source = (
+        'kind = "http"\nref = "http://127.0.0.1:9/data.zip"\nconsent = "http://127.0.0.1:9/rules"\n'
+    )
     source += 'sha256 = "' + "0" * 64 + '"\nsize_mb = 1\nlicence = "own"\n'
     toml.write_text(toml.read_text().replace('kind = "generator"\n', source))
     result = project.run("--mlab-agent=reference", "-rs")
     result.stdout.fnmatch_lines(
-        ["*rules that you must accept*mlab prepare guess --data mini --suite toy --accept-rules guess"]
+        [
+            "*rules that you must accept*mlab prepare guess --data mini --suite toy --accept-rules"
+            " guess"
+        ]
     )
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_what_is_going_to_be_downloaded_is_said_first(project: Project, workers: tuple[str, ...]) -> None:
+def test_what_is_going_to_be_downloaded_is_said_first(
+    project: Project, workers: tuple[str, ...]
+) -> None:
     for task in ("guess", "third"):
         folder = project.path / "task_suites" / "toy" / task
         toml = write_toy_task(folder) / "task.toml"

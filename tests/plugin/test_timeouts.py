@@ -40,7 +40,9 @@ def test_each_trial_has_a_marker_that_wins_over_a_general_timeout(project: Proje
 
 
 def test_a_users_own_marker_wins(project: Project) -> None:
-    name = project.tests("import pytest, time\n\n\n@pytest.mark.timeout(0.2)\ndef test_it(mlab_trial):\n    pass\n")
+    name = project.tests(
+        "import pytest, time\n\n\n@pytest.mark.timeout(0.2)\ndef test_it(mlab_trial):\n    pass\n"
+    )
     project.agent("sleeper", SLEEPER)
     result = project.run("--mlab-agent=sleeper", name)
     result.stdout.fnmatch_lines(["*Timeout*0.2*"])

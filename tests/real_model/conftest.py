@@ -1,4 +1,5 @@
-"""The real model: one server for each worker of pytest-xdist, so that its counters are of one test at a time."""
+"""The real model: one server for each worker of pytest-xdist, so that its counters are of one test
+at a time."""
 
 from __future__ import annotations
 

@@ -21,13 +21,19 @@ from tests.support.llama_server import CONTEXT, NAME, Counted, LlamaServer
 
 MODEL = f"openai/{NAME}"
 PRICES = TokenPrices(prompt=1e-6, completion=2e-6, cached=1e-7)
-SETTINGS = ModelSettings("small", MODEL, {"max_tokens": 48, "seed": 7, "temperature": 0}, prices=PRICES)
+SETTINGS = ModelSettings(
+    "small", MODEL, {"max_tokens": 48, "seed": 7, "temperature": 0}, prices=PRICES
+)
 QUESTION = ModelRequest("small", (Message("user", "What is the capital of France?"),))
 SAYING = {"const": "one, two and three"}
-"""What a model can only answer with these words: their choice is nothing to count on from machine to machine."""
+"""What a model can only answer with these words: their choice is nothing to count on from machine
+to machine."""
 
 LIST = ActionSpec(
-    "List Files", "Lists a folder.", {"type": "object", "properties": {"dir_path": {"type": "string"}}}, "names"
+    "List Files",
+    "Lists a folder.",
+    {"type": "object", "properties": {"dir_path": {"type": "string"}}},
+    "names",
 )
 
 
@@ -68,11 +74,15 @@ def test_cached_tokens_are_told_apart(model: LlamaServer, client: LitellmClient)
     assert again.usage.prompt_tokens == first.usage.prompt_tokens
     assert again.usage.cached_tokens > 0
     assert counted == [as_counted(again.usage)]
-    assert (again.cost or 0) < again.usage.prompt_tokens * 1e-6 + again.usage.completion_tokens * 2e-6
+    assert (
+        again.cost or 0
+    ) < again.usage.prompt_tokens * 1e-6 + again.usage.completion_tokens * 2e-6
 
 
 def test_an_answer_that_is_cut(model: LlamaServer, client: LitellmClient) -> None:
-    request = ModelRequest("small", (Message("user", "Tell me a long story about a snail."),), max_tokens=400)
+    request = ModelRequest(
+        "small", (Message("user", "Tell me a long story about a snail."),), max_tokens=400
+    )
     reply = client.complete(request)
     assert (reply.finish_reason, reply.usage.completion_tokens) == ("length", 48)
 
@@ -82,20 +92,29 @@ def test_a_stop_sequence(model: LlamaServer, client: LitellmClient) -> None:
     assert (reply.text, reply.finish_reason) == ('"one, two', "stop")
 
 
-@pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning")  # litellm's own, when it streams
+@pytest.mark.filterwarnings(
+    "ignore:Accessing the 'model_:DeprecationWarning"
+)  # litellm's own, when it streams
 def test_a_streamed_answer(model: LlamaServer) -> None:
     with counting(model) as counted:
         chunks = list(
             litellm().completion(
                 model=MODEL,
                 messages=[{"role": "user", "content": QUESTION.messages[0].content}],
-                response_format={"type": "json_schema", "json_schema": {"name": "answer", "schema": SAYING}},
+                response_format={
+                    "type": "json_schema",
+                    "json_schema": {"name": "answer", "schema": SAYING},
+                },
                 stream=True,
                 stream_options={"include_usage": True},
                 max_tokens=48,
             )
         )
-    pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]
+    pieces = [
+        chunk.choices[0].delta.content
+        for chunk in chunks
+        if chunk.choices and chunk.choices[0].delta.content
+    ]
     assert "".join(pieces) == '"one, two and three"'
     assert len(pieces) > 1
     usage = chunks[-1].usage
@@ -105,7 +124,10 @@ def test_a_streamed_answer(model: LlamaServer) -> None:
 
 def test_a_prompt_that_does_not_fit(model: LlamaServer, client: LitellmClient) -> None:
     long = replace(QUESTION, messages=(Message("user", "word " * (CONTEXT + 100)),))
-    with counting(model) as counted, pytest.raises(ContextWindowError, match="does not fit the model's context window"):
+    with (
+        counting(model) as counted,
+        pytest.raises(ContextWindowError, match="does not fit the model's context window"),
+    ):
         client.complete(long)
     assert counted == [Counted(0, 0)]
 
@@ -113,7 +135,10 @@ def test_a_prompt_that_does_not_fit(model: LlamaServer, client: LitellmClient) -
 def test_a_schema_forces_even_this_model(model: LlamaServer, client: LitellmClient) -> None:
     schema = {
         "type": "object",
-        "properties": {"action": {"enum": ["List Files", "Execute Script"]}, "times": {"type": "integer"}},
+        "properties": {
+            "action": {"enum": ["List Files", "Execute Script"]},
+            "times": {"type": "integer"},
+        },
         "required": ["action", "times"],
         "additionalProperties": False,
     }
@@ -124,8 +149,12 @@ def test_a_schema_forces_even_this_model(model: LlamaServer, client: LitellmClie
 
 
 def test_tools_by_text(model: LlamaServer, client: LitellmClient) -> None:
-    by_text = TextTools(LitellmClient(settings=lambda name: replace(SETTINGS, name=name, tools="text")))
-    request = ModelRequest("small", (Message("user", "List the files of the folder src."),), tools=(LIST,))
+    by_text = TextTools(
+        LitellmClient(settings=lambda name: replace(SETTINGS, name=name, tools="text"))
+    )
+    request = ModelRequest(
+        "small", (Message("user", "List the files of the folder src."),), tools=(LIST,)
+    )
     with counting(model) as counted:
         reply = by_text.complete(request)
     assert counted == [as_counted(reply.usage)]

@@ -1,5 +1,5 @@
-"""Whole trials with a real model: it hardly ever says what an agent can use, so what counts is that budgets hold, that
-tokens are the server's, and that a trial ends as the agent's own."""
+"""Whole trials with a real model: it hardly ever says what an agent can use, so what counts is that
+budgets hold, that tokens are the server's, and that a trial ends as the agent's own."""
 
 from __future__ import annotations
 
@@ -36,15 +36,25 @@ AGENTS = [case.name for case in CASES if case.calls_model and not case.missing]
 
 
 class Arena:
-    """One run of all agents on a task, and on one whose description is longer than the model's context."""
+    """One run of all agents on a task, and on one whose description is longer than the model's
+    context."""
 
     def __init__(self, root: Path) -> None:
         write_toy_suite(root)
         task = write_toy_task(root / "task_suites" / "toy" / "endless")
         description = task / "description.md"
-        description.write_text(description.read_text() + "\nMore is better. " * CONTEXT, encoding="utf-8")
+        description.write_text(
+            description.read_text() + "\nMore is better. " * CONTEXT, encoding="utf-8"
+        )
         self.root = root
-        self.run = make_run(root, AGENTS, tasks=("guess", "endless"), model=SMALL.name, budget=BUDGET, models=(SMALL,))
+        self.run = make_run(
+            root,
+            AGENTS,
+            tasks=("guess", "endless"),
+            model=SMALL.name,
+            budget=BUDGET,
+            models=(SMALL,),
+        )
         self.runner = TrialRunner(self.run.path)
 
     def play(self, agent: str, task: str = "guess") -> tuple[TrialResult, list[ModelCall]]:
@@ -53,9 +63,15 @@ class Arena:
         result = self.runner.run(trial)
         events = list(self.run.trial(trial).events())
         calls = [event for event in events if isinstance(event, ModelCall)]
-        assert result.ledger.steps == len([event for event in events if isinstance(event, StepDone)])
+        assert result.ledger.steps == len(
+            [event for event in events if isinstance(event, StepDone)]
+        )
         assert result.ledger.model_calls == len(calls)
-        assert [file for file in self.root.rglob("*") if file.is_file() and KEY.encode() in file.read_bytes()] == []
+        assert [
+            file
+            for file in self.root.rglob("*")
+            if file.is_file() and KEY.encode() in file.read_bytes()
+        ] == []
         return result, calls
 
 
@@ -81,16 +97,25 @@ def test_an_agent_holds_its_budget(agent: str, arena: Arena, model: LlamaServer)
     assert [call.error for call in calls if call.error] == []
     assert all(call.usage.completion_tokens <= 24 for call in calls)
     assert ledger.usage.total - calls[-1].usage.total < (BUDGET.max_tokens or 0)
-    prompt, cached, completion = ledger.usage.prompt_tokens, ledger.usage.cached_tokens, ledger.usage.completion_tokens
+    prompt, cached, completion = (
+        ledger.usage.prompt_tokens,
+        ledger.usage.cached_tokens,
+        ledger.usage.completion_tokens,
+    )
     assert ledger.unpriced_calls == 0
-    assert ledger.cost == pytest.approx((prompt - cached) * 1e-6 + cached * 1e-7 + completion * 2e-6)
+    assert ledger.cost == pytest.approx(
+        (prompt - cached) * 1e-6 + cached * 1e-7 + completion * 2e-6
+    )
 
 
 def test_a_task_that_does_not_fit_the_context(arena: Arena, model: LlamaServer) -> None:
     with counting(model) as counted:
         result, calls = arena.play("research", "endless")
     assert (result.outcome, result.ledger.usage.total) == (Outcome.AGENT_ERROR, 0)
-    assert "ContextWindowError: small: the prompt does not fit the model's context window" in result.reason
+    assert (
+        "ContextWindowError: small: the prompt does not fit the model's context window"
+        in result.reason
+    )
     assert {call.error.partition(":")[0] for call in calls} == {"ContextWindowError"}
     assert as_counted(result.ledger.usage) == counted[0]
 
@@ -105,11 +130,17 @@ def test_a_run_by_alias(
     monkeypatch.setenv("SMALL_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL")
     (project.path / "mlab-models.toml").write_text(
-        f'[models.small]\nmodel = "openai/{NAME}"\nbase_url = "{model.base_url}"\napi_key_env = "SMALL_API_KEY"\n'
-        f"context = {CONTEXT}\nmax_tokens = 500\ninput_cost_per_token = 1e-6\noutput_cost_per_token = 2e-6\n",
+        f'[models.small]\nmodel = "openai/{NAME}"\nbase_url = "{model.base_url}"\napi_key_env ='
+        f' "SMALL_API_KEY"\ncontext = {CONTEXT}\nmax_tokens = 500\ninput_cost_per_token ='
+        " 1e-6\noutput_cost_per_token = 2e-6\n",
         encoding="utf-8",
     )
-    options = ["--mlab-agent=act", "--mlab-model=small", "--mlab-model-arg=max_tokens=16", "--mlab-max-cost=0.002"]
+    options = [
+        "--mlab-agent=act",
+        "--mlab-model=small",
+        "--mlab-model-arg=max_tokens=16",
+        "--mlab-max-cost=0.002",
+    ]
     with counting(model) as counted:
         done = project.spawn(*options, "--mlab-max-time=30m", "--mlab-gate=none")
     assert done.ret == 0, done.outlines
@@ -118,4 +149,6 @@ def test_a_run_by_alias(
     ledger = result["ledger"]
     usage = ledger["usage"]
     assert usage["completion_tokens"] == counted[0].completion <= 16 * ledger["model_calls"]
-    assert ledger["cost"] == pytest.approx(usage["prompt_tokens"] * 1e-6 + usage["completion_tokens"] * 2e-6)
+    assert ledger["cost"] == pytest.approx(
+        usage["prompt_tokens"] * 1e-6 + usage["completion_tokens"] * 2e-6
+    )

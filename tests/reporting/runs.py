@@ -20,16 +20,21 @@ def a_run(
     missing: Sequence[TrialId] = (),
     settings: RunSettings | None = None,
 ) -> RunDir:
-    """A run whose plan is ``results`` and ``missing``, with the results written in the order given."""
+    """A run whose plan is ``results`` and ``missing``, with the results written in the order
+    given."""
     trials = tuple(sorted([*(r.id for r in results), *missing], key=lambda i: (i.repeat, i)))
     plan = Plan(
         run_id="20240310-1200-abcd",
         settings=settings or RunSettings(),
-        tasks=tuple(PlannedTask(t, "toys", f"toys/{t}", "0" * 64) for t in sorted({i.task for i in trials})),
+        tasks=tuple(
+            PlannedTask(t, "toys", f"toys/{t}", "0" * 64) for t in sorted({i.task for i in trials})
+        ),
         agents=tuple(PlannedAgent(a, a, "1" * 64, True) for a in sorted({i.agent for i in trials})),
         trials=trials,
     )
-    run = RunDir.create(path, plan, {"git": {"commit": "c0ffee", "dirty": False}, "versions": {"python": "3.11.7"}})
+    run = RunDir.create(
+        path, plan, {"git": {"commit": "c0ffee", "dirty": False}, "versions": {"python": "3.11.7"}}
+    )
     for result in results:
         run.trial(result.id).write_result(result)
     return run

@@ -11,7 +11,12 @@ from tests.core.builders import a_baseline, a_task
 
 TASKS = [
     a_task(a_baseline(0.5, 0.6, 0.7), reference=a_baseline(0.9, 0.9), name="b-up"),
-    a_task(a_baseline(25097.0), reference=a_baseline(12548.5), name="a-down", direction=Direction.MINIMIZE),
+    a_task(
+        a_baseline(25097.0),
+        reference=a_baseline(12548.5),
+        name="a-down",
+        direction=Direction.MINIMIZE,
+    ),
     a_task(name="c-unmeasured"),
     a_task(a_baseline(-1.0), name="d-below-zero"),
     a_task(threshold=Threshold(absolute=0.3), reference=a_baseline(0.4), name="e-absolute"),
@@ -30,7 +35,10 @@ def test_the_table_says_what_must_be_beaten_and_what_is_known_to() -> None:
     ]
     text = " ".join(lines)
     assert "not measured yet (mlab measure --write): c-unmeasured on mini" in text
-    assert "task d-below-zero, data mini: the baseline is -1.0; a relative threshold needs one above 0" in text
+    assert (
+        "task d-below-zero, data mini: the baseline is -1.0; a relative threshold needs one above 0"
+        in text
+    )
     assert all(len(line) <= 80 and line.isascii() for line in lines)
 
 
@@ -38,7 +46,8 @@ def test_the_page_has_every_row_and_the_machines() -> None:
     page = baselines_markdown(rows(TASKS), "toys")
     assert page.startswith("# Tasks of the suite toys\n")
     assert (
-        "| b-up | mini | accuracy, higher is better | starter | 0.6 ± 0.1 (3) | 0.66 | 0.9 ± 0 (2) | +50.0% |" in page
+        "| b-up | mini | accuracy, higher is better | starter | 0.6 ± 0.1 (3) | 0.66 | 0.9 ± 0 (2)"
+        " | +50.0% |" in page
     )
     assert "\nNot measured yet (mlab measure --write): c-unmeasured on mini.\n" in page
     assert page.count("- test\n") == 1
@@ -48,7 +57,9 @@ def test_a_run_of_tasks_without_problems_says_nothing_of_any() -> None:
     assert not [line for line in baselines_table(rows(TASKS[:2])) if "measured yet" in line]
 
 
-def test_the_command_lists_the_built_in_tasks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_lists_the_built_in_tasks(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert cli.main(["tasks", "--rootdir", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     for name in ("cifar10", "house-price", "spaceship-titanic", "vectorization"):
@@ -57,6 +68,8 @@ def test_the_command_lists_the_built_in_tasks(capsys: pytest.CaptureFixture[str]
     assert "| house-price | mini |" in capsys.readouterr().out
 
 
-def test_an_unknown_task_names_the_nearest(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_unknown_task_names_the_nearest(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert cli.main(["tasks", "huose-price", "--rootdir", str(tmp_path)]) == 2
     assert "did you mean 'house-price'?" in capsys.readouterr().err

@@ -27,7 +27,7 @@ def test_every_row_has_as_many_cells_as_its_head(tmp_path: Path) -> None:
 
 
 def test_text_of_an_agent_stays_text() -> None:
-    (_, _, row) = grid(["a", "b"], [["x|y", "<b>`1`\n[l](u) *z*"]])
+    _, _, row = grid(["a", "b"], [["x|y", "<b>`1`\n[l](u) *z*"]])
     assert row == r"| x\|y | \<b>\`1\` \[l](u) \*z\* |"
 
 

@@ -18,20 +18,33 @@ AGGREGATE = GatePolicy("aggregate")
 
 def successes(found: dict[str, Any]) -> list[Any]:
     """What outcomes alone decide."""
-    return [(s["subject"], s["success"], [(t["task"], t["success"]) for t in s["tasks"]]) for s in found["subjects"]]
+    return [
+        (s["subject"], s["success"], [(t["task"], t["success"]) for t in s["tasks"]])
+        for s in found["subjects"]
+    ]
 
 
 def test_the_figures_are_there_in_plain_json(tmp_path: Path) -> None:
-    a_run(tmp_path / "r", busy_results(), [TrialId("cifar10", "research", "gpt-4-turbo", 9)], SETTINGS)
+    a_run(
+        tmp_path / "r", busy_results(), [TrialId("cifar10", "research", "gpt-4-turbo", 9)], SETTINGS
+    )
     found = json.loads(summary_text(RunFigures.of(RunDir.open(tmp_path / "r"), AGGREGATE)))
     assert found["format_version"] == FORMAT_VERSION
     assert found["conditions"]["max_cost"] == 2.0
     assert found["run"]["identity"]["git"] == {"commit": "c0ffee", "dirty": False}
-    assert found["missing"] == [{"trial": "cifar10-research-gpt-4-turbo-9", "reason": "there is no result"}]
+    assert found["missing"] == [
+        {"trial": "cifar10-research-gpt-4-turbo-9", "reason": "there is no result"}
+    ]
     assert [s["subject"] for s in found["subjects"]] == ["baseline", "research--gpt-4-turbo"]
     task = found["subjects"][1]["tasks"][0]
-    assert (task["task"], task["success"]["successes"], task["success"]["planned"]) == ("cifar10", 3, 9)
-    assert task["success"]["outcomes"]["not_run"] == task["success"]["outcomes"]["provider_error"] == 1
+    assert (task["task"], task["success"]["successes"], task["success"]["planned"]) == (
+        "cifar10",
+        3,
+        9,
+    )
+    assert (
+        task["success"]["outcomes"]["not_run"] == task["success"]["outcomes"]["provider_error"] == 1
+    )
     assert task["success"]["control_rate"] == 0.125
     assert task["improvement"]["valid_submissions"] == 7
     assert task["efficiency"]["cost_usd_per_success"] == 2.0 / 3
@@ -41,22 +54,37 @@ def test_the_figures_are_there_in_plain_json(tmp_path: Path) -> None:
 
 def test_success_is_the_same_in_any_order_and_at_any_speed(tmp_path: Path) -> None:
     results = busy_results()
-    slower = [type(r)(**{**vars(r), "ledger": r.ledger.at(r.ledger.seconds * 3)}) for r in reversed(results)]
+    slower = [
+        type(r)(**{**vars(r), "ledger": r.ledger.at(r.ledger.seconds * 3)})
+        for r in reversed(results)
+    ]
     one = summary(RunFigures.of(a_run(tmp_path / "a", results), AGGREGATE))
     other = summary(RunFigures.of(a_run(tmp_path / "b", slower), AGGREGATE))
     assert successes(one) == successes(other)
-    assert [s["improvement"] for s in one["subjects"]] == [s["improvement"] for s in other["subjects"]]
-    assert [s["efficiency"] for s in one["subjects"]] != [s["efficiency"] for s in other["subjects"]]
+    assert [s["improvement"] for s in one["subjects"]] == [
+        s["improvement"] for s in other["subjects"]
+    ]
+    assert [s["efficiency"] for s in one["subjects"]] != [
+        s["efficiency"] for s in other["subjects"]
+    ]
 
 
 def test_one_outcome_more_changes_success(tmp_path: Path) -> None:
-    one = summary(RunFigures.of(a_run(tmp_path / "a", [a_result(1), a_result(2, SUCCESS)]), AGGREGATE))
-    other = summary(RunFigures.of(a_run(tmp_path / "b", [a_result(1), a_result(2, BELOW)]), AGGREGATE))
+    one = summary(
+        RunFigures.of(a_run(tmp_path / "a", [a_result(1), a_result(2, SUCCESS)]), AGGREGATE)
+    )
+    other = summary(
+        RunFigures.of(a_run(tmp_path / "b", [a_result(1), a_result(2, BELOW)]), AGGREGATE)
+    )
     assert successes(one) != successes(other)
 
 
 def test_unknown_is_null(tmp_path: Path) -> None:
-    found = summary(RunFigures.of(a_run(tmp_path / "r", [a_result(1, Outcome.NO_SUBMISSION, cost=None)]), AGGREGATE))
+    found = summary(
+        RunFigures.of(
+            a_run(tmp_path / "r", [a_result(1, Outcome.NO_SUBMISSION, cost=None)]), AGGREGATE
+        )
+    )
     task = found["subjects"][0]["tasks"][0]
     assert task["efficiency"]["cost_usd"] is None
     assert task["improvement"]["mean"] is None

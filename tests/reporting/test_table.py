@@ -16,7 +16,9 @@ AGGREGATE = GatePolicy("aggregate")
 def test_the_whole_table(tmp_path: Path) -> None:
     missing = [TrialId("cifar10", "research", "gpt-4-turbo", 9)]
     run = a_run(tmp_path / "r", busy_results(), missing, SETTINGS)
-    lines = table(RunFigures.of(run, GatePolicy("aggregate", 0.6)), "pytest --mlab-resume=reports/r")
+    lines = table(
+        RunFigures.of(run, GatePolicy("aggregate", 0.6)), "pytest --mlab-resume=reports/r"
+    )
     assert "\n".join(lines) == (Path(__file__).parent / "gold_table.txt").read_text().rstrip("\n")
 
 
@@ -52,15 +54,21 @@ def test_reasons_cannot_break_the_terminal(tmp_path: Path) -> None:
 
 def test_a_reason_keeps_its_first_lines(tmp_path: Path) -> None:
     missing = a_result(1, Outcome.NOT_RUN)
-    long = type(missing)(missing.id, Outcome.NOT_RUN, "add:\n" + "\n".join(f"  key{n} = 1" for n in range(9)))
-    lines = table(RunFigures.of(a_run(tmp_path / "r", [], [missing.id]), AGGREGATE, {missing.id: long}))
+    long = type(missing)(
+        missing.id, Outcome.NOT_RUN, "add:\n" + "\n".join(f"  key{n} = 1" for n in range(9))
+    )
+    lines = table(
+        RunFigures.of(a_run(tmp_path / "r", [], [missing.id]), AGGREGATE, {missing.id: long})
+    )
     at = lines.index("  toy-research-m-1: add:")
     assert lines[at + 1 : at + 7] == [*(f"      key{n} = 1" for n in range(5)), lines[at + 6]]
     assert "key" not in lines[at + 6]
 
 
 def test_without_a_model_there_are_no_tokens_and_no_dollars(tmp_path: Path) -> None:
-    text = "\n".join(table(RunFigures.of(a_run(tmp_path / "r", [a_control(1, SUCCESS, "toy")]), AGGREGATE)))
+    text = "\n".join(
+        table(RunFigures.of(a_run(tmp_path / "r", [a_control(1, SUCCESS, "toy")]), AGGREGATE))
+    )
     assert "tokens  " not in text
     assert "model calls" not in text
     assert "mean of" not in text
@@ -74,7 +82,9 @@ def test_an_unknown_price_is_said_to_be_unknown(tmp_path: Path) -> None:
 
 
 def test_no_isolation_is_said_in_the_first_lines(tmp_path: Path) -> None:
-    run = a_run(tmp_path / "r", [a_result(1, sandbox="local")], settings=RunSettings(sandbox="local"))
+    run = a_run(
+        tmp_path / "r", [a_result(1, sandbox="local")], settings=RunSettings(sandbox="local")
+    )
     assert "sandbox local (NO ISOLATION)" in " ".join(table(RunFigures.of(run, AGGREGATE))[:2])
 
 
@@ -86,17 +96,25 @@ def test_other_conditions_get_a_table_of_their_own(tmp_path: Path) -> None:
 
 
 def test_the_same_reason_is_said_once(tmp_path: Path) -> None:
-    run = a_run(tmp_path / "r", [a_result(1)], [TrialId("toy", "research", "m", k) for k in range(2, 13)])
+    run = a_run(
+        tmp_path / "r", [a_result(1)], [TrialId("toy", "research", "m", k) for k in range(2, 13)]
+    )
     lines = table(RunFigures.of(run, AGGREGATE))
     at = lines.index("MISSING: 11 of 12 planned trials did not run")
     end = lines.index("", at)
     named = ", ".join(f"toy-research-m-{k}" for k in range(2, 10))
-    assert " ".join(line.strip() for line in lines[at + 1 : end]) == f"{named} and 3 more: there is no result"
+    assert (
+        " ".join(line.strip() for line in lines[at + 1 : end])
+        == f"{named} and 3 more: there is no result"
+    )
 
 
 def test_errors_that_are_not_the_agents_say_why_the_most_frequent_first(tmp_path: Path) -> None:
     results = [a_result(k, Outcome.INFRA_ERROR) for k in range(1, 4)]
-    named = [type(r)(**{**vars(r), "reason": why}) for r, why in zip(results, ("rare", "often", "often"), strict=True)]
+    named = [
+        type(r)(**{**vars(r), "reason": why})
+        for r, why in zip(results, ("rare", "often", "often"), strict=True)
+    ]
     named += [a_result(k, Outcome.AGENT_ERROR) for k in (4, 5, 6)]
     lines = table(RunFigures.of(a_run(tmp_path / "r", named), AGGREGATE))
     at = lines.index("ERRORS: 3 trials ended in an error that the agent did not make")
@@ -117,5 +135,8 @@ def test_of_many_reasons_some_are_shown_and_the_others_counted(tmp_path: Path) -
 
 def test_a_gate_that_passes_is_one_line(tmp_path: Path) -> None:
     run = a_run(tmp_path / "r", [a_result(1)])
-    assert table(RunFigures.of(run, GatePolicy("aggregate", 0.5)))[-1] == "gate aggregate, fail-under 0.5: passed"
+    assert (
+        table(RunFigures.of(run, GatePolicy("aggregate", 0.5)))[-1]
+        == "gate aggregate, fail-under 0.5: passed"
+    )
     assert table(RunFigures.of(run, GatePolicy("none")))[-1] == "gate none: recorded only"

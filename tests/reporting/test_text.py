@@ -45,14 +45,16 @@ def test_counts(value: float | None, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(None, "?"), (0.0, "0.00"), (0.0012, "0.0012"), (1.2, "1.20"), (1234.5, "1234")]
+    ("value", "shown"),
+    [(None, "?"), (0.0, "0.00"), (0.0012, "0.0012"), (1.2, "1.20"), (1234.5, "1234")],
 )
 def test_dollars_never_show_unknown_as_nothing(value: float | None, shown: str) -> None:
     assert text.dollars(value) == shown
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(None, "-"), (0.123, "+12.3%"), (-0.5, "-50.0%"), (12.34, "+1234%"), (1e6, "+1e+08%")]
+    ("value", "shown"),
+    [(None, "-"), (0.123, "+12.3%"), (-0.5, "-50.0%"), (12.34, "+1234%"), (1e6, "+1e+08%")],
 )
 def test_improvements(value: float | None, shown: str) -> None:
     assert text.percent(value) == shown
@@ -78,7 +80,11 @@ def test_long_words_stick_out_and_are_not_broken() -> None:
 
 def test_limits_of_the_whole_run() -> None:
     assert text.about_limits(RunSettings()) == ""
-    models = (ModelSettings("a", "m", rpm=1), ModelSettings("b", "m", tpm=30_000), ModelSettings("c", "other"))
+    models = (
+        ModelSettings("a", "m", rpm=1),
+        ModelSettings("b", "m", tpm=30_000),
+        ModelSettings("c", "other"),
+    )
     settings = RunSettings(run_max_cost=5.0, models=models)
     shared = "1 request, 30.0k tokens a minute"
     assert text.about_limits(settings) == f"$5.00 for the run; a {shared}; b {shared}"
@@ -87,7 +93,9 @@ def test_limits_of_the_whole_run() -> None:
 def test_what_a_run_has_spent_of_its_limit() -> None:
     assert text.about_spending(Spending(1.0, 2, 0), None) == ""
     assert text.about_spending(Spending(3.2, 2, 0), 5.0) == "spent $3.20 of $5.00 for the run"
-    assert text.about_spending(Spending(3.2, 2, 1), 5.0).endswith(" for the run, and 1 call of unknown price")
+    assert text.about_spending(Spending(3.2, 2, 1), 5.0).endswith(
+        " for the run, and 1 call of unknown price"
+    )
 
 
 def test_waits_for_providers() -> None:

@@ -27,16 +27,20 @@ def test_hidden_paths_below_the_python_installation_are_not_seen(tmp_path: Path)
     hidden = [library / "sqlite3", library / "this.py", tmp_path / "not there"]
     connection = Bubblewrap(hidden=hidden).open(SandboxSpec(tmp_path, "t"))
     code = (
-        f"import os\nprint(os.listdir({str(library / 'sqlite3')!r}), os.path.exists({str(library / 'json')!r}))\n"
-        f"for path, mode in ({str(library / 'this.py')!r}, 'r'), ({str(library / 'sqlite3' / 'x')!r}, 'w'):\n"
-        "    try: print(open(path, mode).read())\n"
-        "    except OSError as error: print(error.strerror)"
+        f"import os\nprint(os.listdir({str(library / 'sqlite3')!r}),"
+        f" os.path.exists({str(library / 'json')!r}))\nfor path, mode in"
+        f" ({str(library / 'this.py')!r}, 'r'), ({str(library / 'sqlite3' / 'x')!r}, 'w'):\n   "
+        " try: print(open(path, mode).read())\n    except OSError as error: print(error.strerror)"
     )
     try:
         done = connection.execute([connection.python, "-c", code])
     finally:
         connection.close()
-    assert done.output.decode().splitlines() == ["[] True", "Permission denied", "Read-only file system"]
+    assert done.output.decode().splitlines() == [
+        "[] True",
+        "Permission denied",
+        "Read-only file system",
+    ]
 
 
 def test_every_copy_of_the_package_is_hidden(tmp_path: Path) -> None:
@@ -76,16 +80,22 @@ def test_mounts_come_after_the_workspace_and_are_read_only(tmp_path: Path) -> No
     assert place > words.index("/workspace")
 
 
-def test_without_bwrap_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_bwrap_it_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert "apt-get install bubblewrap" in Bubblewrap().check()
     with pytest.raises(SandboxError, match="apt-get install bubblewrap"):
         Bubblewrap().open(SandboxSpec(tmp_path, "t"))
 
 
-def test_a_bwrap_that_may_not_make_namespaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bwrap_that_may_not_make_namespaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refusing = tmp_path / "bwrap"
-    refusing.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    refusing.write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n"
+    )
     refusing.chmod(0o755)
     monkeypatch.setattr(shutil, "which", lambda name: str(refusing))
     reason = Bubblewrap().check()
@@ -96,7 +106,9 @@ def test_a_bwrap_that_may_not_make_namespaces(tmp_path: Path, monkeypatch: pytes
 @needs_bwrap
 def test_a_mount_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="no-such-data"):
-        Bubblewrap().open(SandboxSpec(tmp_path, "t", mounts=(Mount(tmp_path / "no-such-data", "/data"),)))
+        Bubblewrap().open(
+            SandboxSpec(tmp_path, "t", mounts=(Mount(tmp_path / "no-such-data", "/data"),))
+        )
 
 
 @needs_bwrap

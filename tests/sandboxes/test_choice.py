@@ -28,7 +28,8 @@ def test_names_and_classes() -> None:
 
 def test_an_unknown_name_lists_what_exists() -> None:
     with pytest.raises(
-        ConfigError, match=r"'bublewrap'; did you mean bubblewrap\? There are: auto, bubblewrap, docker"
+        ConfigError,
+        match=r"'bublewrap'; did you mean bubblewrap\? There are: auto, bubblewrap, docker",
     ):
         sandboxes.make("bublewrap")
 

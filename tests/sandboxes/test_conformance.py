@@ -1,4 +1,5 @@
-"""The three backends against the conformance suite; docker against a real engine where there is one."""
+"""The three backends against the conformance suite; docker against a real engine where there is
+one."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ class TestLocal(SandboxConformance):
         return make("local")
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bwrap is not installed: apt-get install bubblewrap")
+@pytest.mark.skipif(
+    shutil.which("bwrap") is None, reason="bwrap is not installed: apt-get install bubblewrap"
+)
 class TestBubblewrap(SandboxConformance):
     @pytest.fixture(scope="class")
     @classmethod

@@ -33,7 +33,9 @@ class FakeSupervisor:
         size = struct.unpack_from(">I", data)[0]
         request = json.loads(data[8 : 8 + size])
         if request["type"] == "open":
-            self.waiting += frame({"type": "hello", "id": request["id"], "protocol": 1, "pid": 2, "python": "3"})
+            self.waiting += frame(
+                {"type": "hello", "id": request["id"], "protocol": 1, "pid": 2, "python": "3"}
+            )
         else:
             self.waiting += self.answer(request)
 
@@ -51,10 +53,21 @@ class FakeSupervisor:
 
 
 def end(request: dict[str, Any], **fields: Any) -> bytes:
-    return frame({"type": "end", "id": request["id"], "status": 0, "signal": None, "killed_for": "", **fields})
+    return frame(
+        {
+            "type": "end",
+            "id": request["id"],
+            "status": 0,
+            "signal": None,
+            "killed_for": "",
+            **fields,
+        }
+    )
 
 
-def connect(answers: list[Callable[[dict[str, Any]], bytes]]) -> tuple[SupervisedConnection, list[FakeSupervisor]]:
+def connect(
+    answers: list[Callable[[dict[str, Any]], bytes]],
+) -> tuple[SupervisedConnection, list[FakeSupervisor]]:
     """A connection whose n-th supervisor gives the n-th answer."""
     started: list[FakeSupervisor] = []
 
@@ -63,7 +76,10 @@ def connect(answers: list[Callable[[dict[str, Any]], bytes]]) -> tuple[Supervise
         return started[-1]
 
     opening = {"workspace": "/workspace"}
-    return SupervisedConnection(launch, opening, python="python3", places={"/data": "/host/data"}), started
+    return (
+        SupervisedConnection(launch, opening, python="python3", places={"/data": "/host/data"}),
+        started,
+    )
 
 
 def out(request: dict[str, Any], data: bytes) -> bytes:
@@ -79,10 +95,14 @@ def out(request: dict[str, Any], data: bytes) -> bytes:
         lambda request: end({"id": request["id"] + 1}),
         lambda request: end(request, status=999),
         lambda request: frame({"type": "pong", "id": request["id"]}),
-        lambda request: frame({"type": "hello", "id": request["id"], "protocol": 1, "pid": 1, "python": ""}),
+        lambda request: frame(
+            {"type": "hello", "id": request["id"], "protocol": 1, "pid": 1, "python": ""}
+        ),
     ],
 )
-def test_a_supervisor_that_breaks_the_protocol_is_replaced(lie: Callable[[dict[str, Any]], bytes]) -> None:
+def test_a_supervisor_that_breaks_the_protocol_is_replaced(
+    lie: Callable[[dict[str, Any]], bytes],
+) -> None:
     connection, started = connect([lie, lambda request: out(request, b"fine") + end(request)])
     done = connection.execute(["true"], timeout=1)
     assert (done.exit_status, done.killed_for, done.signal) == (None, "lost", None)
@@ -202,7 +222,10 @@ def test_the_relay_is_where_the_newest_supervisor_says() -> None:
                 self.waiting += frame({**hello, "id": request["id"], "relay_port": next(ports)})
 
     connection = SupervisedConnection(
-        lambda: Relaying(lambda request: b""), {"workspace": "/workspace"}, python="python3", places={}
+        lambda: Relaying(lambda request: b""),
+        {"workspace": "/workspace"},
+        python="python3",
+        places={},
     )
     assert connection.relay_port == 4001
     assert connection.execute(["true"], timeout=1).killed_for == "lost"

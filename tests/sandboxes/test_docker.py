@@ -1,4 +1,5 @@
-"""What is particular to the docker sandbox: its settings, its engine, and files that change hands."""
+"""What is particular to the docker sandbox: its settings, its engine, and files that change
+hands."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ def test_no_image(image: str) -> None:
     assert "docker build -t mlab-tasks:latest" in Docker().check()
 
 
-def test_an_image_without_python(image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_without_python(
+    image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = container_settings
 
     def without_python(spec: SandboxSpec, user: tuple[int, int]) -> dict[str, object]:
@@ -79,7 +82,9 @@ def test_an_image_without_python(image: str, tmp_path: Path, monkeypatch: pytest
 def test_sweep_removes_by_label(image: str, tmp_path: Path) -> None:
     sandbox = Docker(image=image)
     prefix = f"test-sweep-{os.getpid()}"
-    connections = [sandbox.open(SandboxSpec(tmp_path, f"{prefix}-{name}")) for name in ("a1", "a2", "b1")]
+    connections = [
+        sandbox.open(SandboxSpec(tmp_path, f"{prefix}-{name}")) for name in ("a1", "a2", "b1")
+    ]
     try:
         assert sandbox.sweep(f"{prefix}-a") == 2
         assert sandbox.sweep(f"{prefix}-a") == 0
@@ -106,9 +111,14 @@ def test_mounts_that_only_root_may_read_are_copied(image: str, tmp_path: Path) -
     copies = set(Path(tempfile.gettempdir()).glob("mlab-mount-*"))
     connection = Docker(image=image).open(SandboxSpec(tmp_path / "workspace", "t", mounts=mounts))
     try:
-        done = run(connection, "import os; print(open('/data/deep/file').read(), open('single').read())")
+        done = run(
+            connection, "import os; print(open('/data/deep/file').read(), open('single').read())"
+        )
         assert text(done) == "read me me too"
-        done = run(connection, "import os; print(sorted(os.listdir('/data/deep')), os.readlink('/data/deep/link'))")
+        done = run(
+            connection,
+            "import os; print(sorted(os.listdir('/data/deep')), os.readlink('/data/deep/link'))",
+        )
         assert text(done) == "['file', 'link'] /etc/shadow"
     finally:
         connection.close()
@@ -119,7 +129,9 @@ def test_mounts_that_only_root_may_read_are_copied(image: str, tmp_path: Path) -
 
 def test_a_mount_that_is_not_there(image: str, tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="no-such-data"):
-        Docker(image=image).open(SandboxSpec(tmp_path, "t", mounts=(Mount(tmp_path / "no-such-data", "/data"),)))
+        Docker(image=image).open(
+            SandboxSpec(tmp_path, "t", mounts=(Mount(tmp_path / "no-such-data", "/data"),))
+        )
 
 
 @as_root

@@ -44,7 +44,9 @@ def test_replies_are_read_piece_by_piece() -> None:
 
 def test_a_greeting_may_name_the_port_of_a_relay() -> None:
     hello = {"type": "hello", "id": 1, "protocol": 1, "pid": 7, "python": "3.11.7"}
-    assert parse(json.dumps({**hello, "relay_port": 40123}).encode(), b"") == Hello(1, 7, "3.11.7", 40123)
+    assert parse(json.dumps({**hello, "relay_port": 40123}).encode(), b"") == Hello(
+        1, 7, "3.11.7", 40123
+    )
     for port in (-1, 65536, "80", None, 1.5, True):
         with pytest.raises(BadFrame, match="relay_port"):
             parse(json.dumps({**hello, "relay_port": port}).encode(), b"")
@@ -57,7 +59,9 @@ def test_requests_are_bounded() -> None:
         encode({}, bytes((64 << 20) + 1))
 
 
-@pytest.mark.parametrize("lengths", [(MAX_REPLY_HEADER + 1, 0), (2, MAX_REPLY_PAYLOAD + 1), (0xFFFFFFFF, 0xFFFFFFFF)])
+@pytest.mark.parametrize(
+    "lengths", [(MAX_REPLY_HEADER + 1, 0), (2, MAX_REPLY_PAYLOAD + 1), (0xFFFFFFFF, 0xFFFFFFFF)]
+)
 def test_lengths_are_refused_before_anything_is_stored(lengths: tuple[int, int]) -> None:
     with pytest.raises(BadFrame, match="bytes"):
         list(Decoder().feed(struct.pack(">II", *lengths)))

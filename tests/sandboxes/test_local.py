@@ -27,9 +27,10 @@ def test_an_absolute_mount_is_found_where_it_is(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_supervisor_leaves_is_killed(tmp_path: Path) -> None:
-    # Neither a parent, nor a session, nor an environment connects the survivor with its sandbox any more.
-    code = HOLD + (
-        "os.set_inheritable(held.fileno(), True)\n"
+    # Neither a parent, nor a session, nor an environment connects the survivor with its sandbox any
+    # more.
+    code = (
+        HOLD + "os.set_inheritable(held.fileno(), True)\n"
         "supervisor = os.getppid()\n"
         "if os.fork() == 0:\n"
         "    os.setsid()\n"

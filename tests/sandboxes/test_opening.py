@@ -12,7 +12,9 @@ from pytest_mlab.sandboxes.opening import make_mount_points, remove_mount_points
 def spec(tmp_path: Path, *targets: str, source: Path | None = None) -> SandboxSpec:
     workspace = tmp_path / "workspace"
     workspace.mkdir(exist_ok=True)
-    return SandboxSpec(workspace, "t", tuple(Mount(source or tmp_path, target) for target in targets))
+    return SandboxSpec(
+        workspace, "t", tuple(Mount(source or tmp_path, target) for target in targets)
+    )
 
 
 def test_targets() -> None:

@@ -28,7 +28,10 @@ def test_threads_follow_the_tasks_cpus() -> None:
 def test_gpus_are_seen_only_when_the_task_has_some() -> None:
     host = {"CUDA_VISIBLE_DEVICES": "1,2"}
     assert environment.inside(Resources(), home="/tmp", host=host)["CUDA_VISIBLE_DEVICES"] == ""
-    assert environment.inside(Resources(gpus=1), home="/tmp", host=host)["CUDA_VISIBLE_DEVICES"] == "1,2"
+    assert (
+        environment.inside(Resources(gpus=1), home="/tmp", host=host)["CUDA_VISIBLE_DEVICES"]
+        == "1,2"
+    )
     assert "CUDA_VISIBLE_DEVICES" not in environment.inside(Resources(gpus=1), home="/tmp", host={})
 
 

@@ -25,7 +25,11 @@ def store(tmp_path: Path) -> ContentStore:
 
 
 def files(store: ContentStore) -> list[str]:
-    return sorted(str(p.relative_to(store.root)) for p in store.root.rglob("*") if p.is_file() and p.name != ".used")
+    return sorted(
+        str(p.relative_to(store.root))
+        for p in store.root.rglob("*")
+        if p.is_file() and p.name != ".used"
+    )
 
 
 def test_bytes_are_found_under_their_digest_and_stored_once(store: ContentStore) -> None:
@@ -40,7 +44,9 @@ def test_bytes_are_found_under_their_digest_and_stored_once(store: ContentStore)
 
 
 @given(data=st.binary(max_size=40))
-def test_a_file_of_any_size_is_the_same_content(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+def test_a_file_of_any_size_is_the_same_content(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
     folder = tmp_path_factory.mktemp("content")
     (folder / "f").write_bytes(data)
     store = ContentStore(folder / "store")
@@ -53,7 +59,9 @@ def test_a_file_of_any_size_is_the_same_content(tmp_path_factory: pytest.TempPat
     assert (folder / "g").read_bytes() == data
 
 
-def test_copying_works_where_the_kernel_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copying_works_where_the_kernel_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> int:
         raise OSError("not on this file system")
 
@@ -134,7 +142,10 @@ def test_many_processes_store_at_once(store: ContentStore) -> None:
         "s = ContentStore(pathlib.Path(sys.argv[1]))\nsys.stdin.readline()\n"
         "for i in range(200): s.put_bytes(str(i).encode())\n"
     )
-    workers = [subprocess.Popen([sys.executable, "-c", code, str(store.root)], stdin=subprocess.PIPE) for _ in range(3)]
+    workers = [
+        subprocess.Popen([sys.executable, "-c", code, str(store.root)], stdin=subprocess.PIPE)
+        for _ in range(3)
+    ]
     for worker in workers:
         assert worker.stdin is not None
         worker.stdin.close()
@@ -149,7 +160,9 @@ def test_what_others_count_meanwhile_is_not_lost(store: ContentStore) -> None:
         fcntl.flock(other, fcntl.LOCK_EX)
         thread = threading.Thread(target=store.put_bytes, args=(b"yz",))
         thread.start()
-        thread.join(0.05)  # it waits for the lock, or it has counted already and that gets lost here
+        thread.join(
+            0.05
+        )  # it waits for the lock, or it has counted already and that gets lost here
         other.write((100).to_bytes(8, "little"))
     thread.join()
     assert store.used() == 102

@@ -68,7 +68,9 @@ def test_a_missing_trace_has_no_events(path: Path) -> None:
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"v":1,"t":1.0,"type":"no', b"\xff\xfe"])
-def test_a_torn_last_line_is_left_out_and_dropped_by_the_next_writer(path: Path, torn: bytes) -> None:
+def test_a_torn_last_line_is_left_out_and_dropped_by_the_next_writer(
+    path: Path, torn: bytes
+) -> None:
     with Journal(path) as journal:
         journal.write(note(1))
     with open(path, "ab") as file:
@@ -120,7 +122,9 @@ def test_reading_is_lazy(path: Path) -> None:
     events.close()  # type: ignore[attr-defined]
 
 
-def test_the_last_event_is_found_behind_a_long_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_event_is_found_behind_a_long_line(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_TAIL", 64)
     with Journal(path) as journal:
         journal.write(note(1))
@@ -161,7 +165,9 @@ def test_lone_surrogates_do_not_break_a_line(path: Path) -> None:
     assert event.data["text"] == "a?b"
 
 
-def test_writes_interrupted_half_way_are_completed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_interrupted_half_way_are_completed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = os.write
     with Journal(path) as journal:
         monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data)[:7]))

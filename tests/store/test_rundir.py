@@ -112,7 +112,11 @@ def test_a_trial_keeps_its_trace_and_folders(run: RunDir) -> None:
         journal.write(event)
     assert list(trial.events()) == [event]
     assert trial.last_event() == event
-    assert {p.name for p in (trial.outputs, trial.logs, trial.backups) if p.is_dir()} == {"outputs", "logs", "backups"}
+    assert {p.name for p in (trial.outputs, trial.logs, trial.backups) if p.is_dir()} == {
+        "outputs",
+        "logs",
+        "backups",
+    }
 
 
 def test_restart_puts_an_attempt_aside_without_losing_it(run: RunDir) -> None:
@@ -126,4 +130,7 @@ def test_restart_puts_an_attempt_aside_without_losing_it(run: RunDir) -> None:
         trial.restart()
         assert trial.result() is None
         assert trial.last_event() is None
-        assert sorted(p.name for p in (trial.path / "attempts" / str(k)).iterdir()) == ["result.json", "trace.jsonl"]
+        assert sorted(p.name for p in (trial.path / "attempts" / str(k)).iterdir()) == [
+            "result.json",
+            "trace.jsonl",
+        ]

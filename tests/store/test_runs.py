@@ -16,7 +16,10 @@ def test_a_run_is_found_by_id_by_path_and_as_the_last(tmp_path: Path) -> None:
         a_run(tmp_path / name, [a_result(1)])
     (tmp_path / "20240109-no-run").mkdir()
     assert find_run("20240101-a", tmp_path).path == tmp_path / "20240101-a"
-    assert find_run(str(tmp_path / "20240101-a"), tmp_path / "elsewhere").path == tmp_path / "20240101-a"
+    assert (
+        find_run(str(tmp_path / "20240101-a"), tmp_path / "elsewhere").path
+        == tmp_path / "20240101-a"
+    )
     assert find_run("last", tmp_path).path == tmp_path / "20240102-b"
 
 
@@ -39,7 +42,9 @@ def test_an_unknown_run_names_the_nearest(tmp_path: Path) -> None:
         find_run("20240101-b", tmp_path)
 
 
-def test_a_trial_is_found_by_name_and_by_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_is_found_by_name_and_by_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     run = a_run(Path("r"), [a_result(1), a_result(2)])
     assert find_trial("toy-research-m-2", run) == TrialId("toy", "research", "m", 2)

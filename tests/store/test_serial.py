@@ -19,7 +19,14 @@ from pytest_mlab.errors import StoreError, WireError
 from pytest_mlab.store import serial
 
 TRIAL = TrialId("house-price", "research", "openai/gpt-5", 3)
-RESULT = TrialResult(TRIAL, Outcome.SUCCESS, "beats it", score=0.1, ended_by=EndedBy.SUBMITTED, ledger=Ledger(steps=7))
+RESULT = TrialResult(
+    TRIAL,
+    Outcome.SUCCESS,
+    "beats it",
+    score=0.1,
+    ended_by=EndedBy.SUBMITTED,
+    ledger=Ledger(steps=7),
+)
 PLAN = Plan(
     run_id="2026-01-01-abc",
     settings=RunSettings(consent=("https://rules",), budget=Budget(max_cost=1.5)),
@@ -41,21 +48,27 @@ def test_plan_and_result_survive_the_way_there_and_back() -> None:
     tokens=st.integers(min_value=0, max_value=2**53),
     outcome=st.sampled_from(Outcome),
 )
-def test_any_result_survives(score: float | None, reason: str, cost: float, tokens: int, outcome: Outcome) -> None:
+def test_any_result_survives(
+    score: float | None, reason: str, cost: float, tokens: int, outcome: Outcome
+) -> None:
     ledger = Ledger(cost=cost, usage=Usage(prompt_tokens=tokens))
     result = replace(RESULT, score=score, reason=reason, ledger=ledger, outcome=outcome)
     assert serial.from_json(TrialResult, serial.to_json(result), "r") == result
 
 
 def test_undefined_and_infinite_numbers_survive() -> None:
-    back = serial.from_json(TrialResult, serial.to_json(replace(RESULT, score=math.nan, baseline=-math.inf)), "r")
+    back = serial.from_json(
+        TrialResult, serial.to_json(replace(RESULT, score=math.nan, baseline=-math.inf)), "r"
+    )
     assert math.isnan(back.score or 0.0)
     assert back.baseline == -math.inf
 
 
 @pytest.mark.parametrize("value", [np.float64(1.0), np.float32(1.0), np.int64(1), np.bool_(True)])
 def test_numpy_scalars_are_refused_by_field_and_type(value: object) -> None:
-    with pytest.raises(WireError, match=rf"TrialResult.score holds a numpy.{type(value).__name__}.*make it a plain"):
+    with pytest.raises(
+        WireError, match=rf"TrialResult.score holds a numpy.{type(value).__name__}.*make it a plain"
+    ):
         serial.to_json(replace(RESULT, score=value))  # type: ignore[arg-type]
 
 

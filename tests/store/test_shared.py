@@ -74,7 +74,9 @@ def test_a_killed_process_leaves_every_call_that_it_reported(tmp_path: Path) -> 
     assert reported <= Shared(tmp_path).spending().calls <= reported + 1
 
 
-def test_who_gives_an_endpoint_up_first_is_remembered_until_the_next_session(tmp_path: Path) -> None:
+def test_who_gives_an_endpoint_up_first_is_remembered_until_the_next_session(
+    tmp_path: Path,
+) -> None:
     shared = Shared(tmp_path)
     shared.give_up("m", "AuthError", "no such key")
     shared.give_up("m", "QuotaError", "no money")
@@ -98,6 +100,8 @@ def test_the_longest_hold_counts(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    Shared(tmp_path).path.write_text("this is no database, and it is long enough to be taken for one" * 20)
+    Shared(tmp_path).path.write_text(
+        "this is no database, and it is long enough to be taken for one" * 20
+    )
     with pytest.raises(StoreError, match=r"shared\.sqlite cannot be used"):
         Shared(tmp_path).spending()

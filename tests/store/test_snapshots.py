@@ -76,7 +76,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return opened
 
 
-def test_nothing_changed_reads_nothing_and_stores_nothing(root: Path, store: ContentStore, reads: list[str]) -> None:
+def test_nothing_changed_reads_nothing_and_stores_nothing(
+    root: Path, store: ContentStore, reads: list[str]
+) -> None:
     (root / "a.py").write_text("a")
     (root / "b.py").write_text("b")
     recorder = Snapshots(store, root)
@@ -90,7 +92,9 @@ def test_nothing_changed_reads_nothing_and_stores_nothing(root: Path, store: Con
     assert store.used() == used
 
 
-def test_only_what_changed_is_read_and_stored(root: Path, store: ContentStore, reads: list[str]) -> None:
+def test_only_what_changed_is_read_and_stored(
+    root: Path, store: ContentStore, reads: list[str]
+) -> None:
     for k in range(20):
         (root / f"{k}.bin").write_bytes(os.urandom(1000))
     recorder = Snapshots(store, root)
@@ -110,7 +114,9 @@ def test_only_what_changed_is_read_and_stored(root: Path, store: ContentStore, r
     assert store.used() - used == 10_240
 
 
-def test_the_same_content_has_the_same_id_whatever_its_times(root: Path, store: ContentStore) -> None:
+def test_the_same_content_has_the_same_id_whatever_its_times(
+    root: Path, store: ContentStore
+) -> None:
     (root / "a").write_text("a")
     recorder = Snapshots(store, root)
     first = recorder.begin()
@@ -120,7 +126,9 @@ def test_the_same_content_has_the_same_id_whatever_its_times(root: Path, store: 
     assert recorder.take().id == first.id
 
 
-def test_a_second_trial_of_a_run_stores_its_starter_files_no_more(tmp_path: Path, root: Path) -> None:
+def test_a_second_trial_of_a_run_stores_its_starter_files_no_more(
+    tmp_path: Path, root: Path
+) -> None:
     (root / "train.py").write_text("code")
     store = ContentStore(tmp_path / "store")
     first = Snapshots(store, root).begin()
@@ -134,8 +142,11 @@ def test_a_second_trial_of_a_run_stores_its_starter_files_no_more(tmp_path: Path
 def test_a_change_that_left_no_trace_in_the_times_is_seen_when_it_could_have_happened(
     root: Path, store: ContentStore, monkeypatch: pytest.MonkeyPatch, now: int, seen: int
 ) -> None:
-    # A file system whose times stand still; `now` before them is the racy case, far behind them the settled one.
-    monkeypatch.setattr(snapshots, "_key", lambda info: (info.st_size, 0, 0, info.st_ino, info.st_mode))
+    # A file system whose times stand still; `now` before them is the racy case, far behind them the
+    # settled one.
+    monkeypatch.setattr(
+        snapshots, "_key", lambda info: (info.st_size, 0, 0, info.st_ino, info.st_mode)
+    )
     (root / "f").write_bytes(b"one")
     recorder = Snapshots(store, root)
     monkeypatch.setattr(snapshots, "_now", lambda: now)
@@ -159,7 +170,9 @@ def test_a_file_system_with_whole_seconds_is_believed_later(
     assert not snapshots._racy(info, 5_900_000_000)  # type: ignore[arg-type]
 
 
-def test_public_copies_are_neither_read_nor_stored(root: Path, store: ContentStore, reads: list[str]) -> None:
+def test_public_copies_are_neither_read_nor_stored(
+    root: Path, store: ContentStore, reads: list[str]
+) -> None:
     digest = content.ContentStore(root.parent / "other").put_bytes(b"data").digest
     (root / "train.csv").write_bytes(b"data")
     (root / "train.py").write_bytes(b"code")
@@ -177,7 +190,9 @@ def test_public_copies_are_neither_read_nor_stored(root: Path, store: ContentSto
     assert recorder.take(final=True).set["train.csv"] == f"public:{digest}"
 
 
-def test_a_change_right_after_the_fresh_snapshot_of_public_data_is_seen(root: Path, store: ContentStore) -> None:
+def test_a_change_right_after_the_fresh_snapshot_of_public_data_is_seen(
+    root: Path, store: ContentStore
+) -> None:
     digest = content.ContentStore(root.parent / "other").put_bytes(b"data").digest
     (root / "train.csv").write_bytes(b"data")
     recorder = Snapshots(store, root, public={"train.csv": digest})
@@ -218,7 +233,9 @@ def test_mounts_are_listed_and_not_looked_at(root: Path, store: ContentStore) ->
     assert list(after.set) == ["new"]
 
 
-def test_large_files_are_stored_with_the_final_snapshot_only(tmp_path: Path, root: Path, store: ContentStore) -> None:
+def test_large_files_are_stored_with_the_final_snapshot_only(
+    tmp_path: Path, root: Path, store: ContentStore
+) -> None:
     recorder = Snapshots(store, root, file_limit=100)
     recorder.begin()
     (root / "model.bin").write_bytes(b"m" * 101)
@@ -233,7 +250,9 @@ def test_large_files_are_stored_with_the_final_snapshot_only(tmp_path: Path, roo
     assert (tmp_path / "final" / "model.bin").stat().st_size == 101
 
 
-def test_the_disk_budget_warns_and_then_keeps_final_snapshots_only(root: Path, store: ContentStore) -> None:
+def test_the_disk_budget_warns_and_then_keeps_final_snapshots_only(
+    root: Path, store: ContentStore
+) -> None:
     recorder = Snapshots(store, root, disk_budget=10_000)
     recorder.begin()
     (root / "a").write_bytes(os.urandom(5000))
@@ -263,7 +282,10 @@ def test_special_files_are_left_out_and_said_once(root: Path, store: ContentStor
             os.chdir(here)
         change = recorder.take()
     assert change.set == {}
-    assert sorted(change.notes) == ["pipe is a named pipe; it is not kept", "sock is a socket; it is not kept"]
+    assert sorted(change.notes) == [
+        "pipe is a named pipe; it is not kept",
+        "sock is a socket; it is not kept",
+    ]
     assert recorder.take().notes == ()
 
 
@@ -299,7 +321,9 @@ def test_a_file_that_goes_during_the_snapshot_is_no_error(
     assert Snapshots(store, root).begin().set == {}
 
 
-def test_a_full_store_disk_is_said(root: Path, store: ContentStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_store_disk_is_said(
+    root: Path, store: ContentStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorder = Snapshots(store, root)
     recorder.begin()
     (root / "a").write_text("a")
@@ -375,13 +399,17 @@ class Trace:
 
     def ended(self, change: Change) -> None:
         with self.dir.journal() as journal:
-            journal.write(AgentEnded(t=0, ended_by=EndedBy.SUBMITTED, snapshot=change.id, ledger=Ledger()))
+            journal.write(
+                AgentEnded(t=0, ended_by=EndedBy.SUBMITTED, snapshot=change.id, ledger=Ledger())
+            )
 
 
 NAMES = ("a", "b", "ä.txt", "bad\udcff", "%b:x", "new\nline", "d/x", "d/y", "d/e/z", "q")
 EDITS = st.lists(
     st.tuples(
-        st.sampled_from(("write", "append", "exec", "unlink", "link", "mkdir", "rmtree", "move", "utime")),
+        st.sampled_from(
+            ("write", "append", "exec", "unlink", "link", "mkdir", "rmtree", "move", "utime")
+        ),
         st.sampled_from(NAMES),
         st.sampled_from(NAMES),
         st.binary(max_size=3),
@@ -415,10 +443,14 @@ def edit(root: Path, kind: str, name: str, other: str, data: bytes) -> None:
         pass  # an edit that makes no sense here is no edit
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(steps=st.lists(EDITS, max_size=6), inline=st.sampled_from((0, 2, 500)))
 def test_every_step_comes_back_as_it_was(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[list[tuple[str, str, str, bytes]]], inline: int
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[list[tuple[str, str, str, bytes]]],
+    inline: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("snapshots")
     root, store = folder / "work", ContentStore(folder / "store")
@@ -431,8 +463,12 @@ def test_every_step_comes_back_as_it_was(
         wanted = [tree_of(root)]
         for edits in steps:
             for kind, name, other, data in edits:
-                # Python's file functions follow links; keep inside the workspace by never writing through one.
-                if not any(os.path.islink(os.path.join(root, n)) for n in (name, other, os.path.dirname(name))):
+                # Python's file functions follow links; keep inside the workspace by never writing
+                # through one.
+                if not any(
+                    os.path.islink(os.path.join(root, n))
+                    for n in (name, other, os.path.dirname(name))
+                ):
                     edit(root, kind, name, other, data)
             trace.step(recorder.take())
             wanted.append(tree_of(root))
@@ -468,16 +504,25 @@ def test_changes_that_do_not_add_up_are_an_error(trace: Trace, store: ContentSto
         moment(trace.dir, store, 2)
 
 
-def test_public_files_come_from_the_prepared_data(tmp_path: Path, root: Path, store: ContentStore) -> None:
+def test_public_files_come_from_the_prepared_data(
+    tmp_path: Path, root: Path, store: ContentStore
+) -> None:
     (tmp_path / "prepared").mkdir()
     (tmp_path / "prepared" / "train.csv").write_bytes(b"data")
     digest = content.ContentStore(tmp_path / "other").put_bytes(b"data").digest
-    tree = {"sub/copy.csv": f"public:{digest}", "train.csv": f"mounted:{digest}", "lost": f"public:{'0' * 64}"}
+    tree = {
+        "sub/copy.csv": f"public:{digest}",
+        "train.csv": f"mounted:{digest}",
+        "lost": f"public:{'0' * 64}",
+    }
     public = Public(tmp_path / "prepared", {"train.csv": digest})
     assert manifest.restore(store, tree, tmp_path / "without") == ()
     assert tree_of(tmp_path / "without") == {}
     assert manifest.restore(store, tree, tmp_path / "with", public) == ("lost",)
-    assert tree_of(tmp_path / "with") == {"sub/copy.csv": ("file", b"data"), "train.csv": ("file", b"data")}
+    assert tree_of(tmp_path / "with") == {
+        "sub/copy.csv": ("file", b"data"),
+        "train.csv": ("file", b"data"),
+    }
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", "", "a//b", "%b:..%2Fx"])
@@ -503,7 +548,8 @@ def test_restoring_over_something_is_refused(tmp_path: Path, store: ContentStore
 
 
 @pytest.mark.parametrize(
-    ("data", "said"), [(b"junk", "no manifest of this version"), (manifest.HEADER + b"{}[\n", "damaged")]
+    ("data", "said"),
+    [(b"junk", "no manifest of this version"), (manifest.HEADER + b"{}[\n", "damaged")],
 )
 def test_a_damaged_manifest_is_named(data: bytes, said: str) -> None:
     with pytest.raises(StoreError, match=f"here.*{said}"):

@@ -43,11 +43,17 @@ def test_the_users_suite_of_the_same_name_wins_whole(shipped: Path, tmp_path: Pa
     assert catalog.folder("lab") == tmp_path / "project" / "task_suites" / "lab"
 
 
-def test_unknown_names_are_answered_with_what_exists_nearest_first(shipped: Path, tmp_path: Path) -> None:
+def test_unknown_names_are_answered_with_what_exists_nearest_first(
+    shipped: Path, tmp_path: Path
+) -> None:
     catalog = Catalog(tmp_path / "project")
-    with pytest.raises(ConfigError, match=r"unknown suite 'labs'; did you mean 'lab'\? suites: lab"):
+    with pytest.raises(
+        ConfigError, match=r"unknown suite 'labs'; did you mean 'lab'\? suites: lab"
+    ):
         catalog.tasks("labs")
-    with pytest.raises(ConfigError, match=r"unknown task 'trian'; did you mean 'trains'\? tasks: trains, toy"):
+    with pytest.raises(
+        ConfigError, match=r"unknown task 'trian'; did you mean 'trains'\? tasks: trains, toy"
+    ):
         catalog.task("trian", "lab")
     with pytest.raises(ConfigError, match=r"unknown task 'zzzz'; tasks: "):
         catalog.task("zzzz", "lab")

@@ -60,7 +60,11 @@ def test_a_right_task_is_read_whole(tmp_path: Path) -> None:
         ('name = "accuracy"\n', "", ":10: metric.name: is missing"),
         ("[metric]", "[metrics]", ":10: metrics: unknown key; nearest: metric"),
         ('version = "1"', "version = 1", ":6: task.version: 1 found, must be text in quotes"),
-        ('name = "toy"', 'name = "toys"', '.toml:5: task.name: "toys" found, must be the folder\'s name "toy"'),
+        (
+            'name = "toy"',
+            'name = "toys"',
+            '.toml:5: task.name: "toys" found, must be the folder\'s name "toy"',
+        ),
         (
             'modality = "tabular"',
             'modality = "Tab ular"',
@@ -73,7 +77,11 @@ def test_a_right_task_is_read_whole(tmp_path: Path) -> None:
             'submission.path: "../submission.csv" found, must be a relative path',
         ),
         ('kind = "csv"', 'kind = "script"', "submission.columns: only a csv has columns"),
-        ('max_time = "1h30m"', 'max_time = "soon"', ":22: budget.max_time: \"soon\" found, 'soon' is no duration"),
+        (
+            'max_time = "1h30m"',
+            'max_time = "soon"',
+            ":22: budget.max_time: \"soon\" found, 'soon' is no duration",
+        ),
         (
             'kind = "embedded"',
             'kind = "embeded"',
@@ -95,15 +103,27 @@ def test_a_right_task_is_read_whole(tmp_path: Path) -> None:
             "data.full.source[0].size_mb: 0.0 found: a source of kind http needs its size",
         ),
         ('sha256 = "e3', 'sha256 = "zz', 'data.full.source[0].sha256: "zz'),
-        ("mean = 0.55", "mean = 0.56", "data.mini.baseline.mean: 0.56 found, the mean of the scores is 0.55"),
-        ("std = 0.0707107", "std = 0.05", "data.mini.baseline.std: 0.05 found, the standard deviation (ddof=1)"),
+        (
+            "mean = 0.55",
+            "mean = 0.56",
+            "data.mini.baseline.mean: 0.56 found, the mean of the scores is 0.55",
+        ),
+        (
+            "std = 0.0707107",
+            "std = 0.05",
+            "data.mini.baseline.std: 0.05 found, the standard deviation (ddof=1)",
+        ),
         ("scores = [0.5, 0.6]", "scores = []", "data.mini.baseline.scores: must not be empty"),
         (
             "scores = [0.5, 0.6]\nmean = 0.55\nstd = 0.0707107",
             "scores = [1.6]\nmean = 1.6\nstd = 0",
             "scores: 1.6 lies outside the metric's range",
         ),
-        ('measured = "starter"', 'measured = "filled-starter"', "but the task has no folder baseline/"),
+        (
+            'measured = "starter"',
+            'measured = "filled-starter"',
+            "but the task has no folder baseline/",
+        ),
         (
             'requirements = ["numpy>=1.26"]',
             'requirements = ["numpy>>1"]',
@@ -114,8 +134,16 @@ def test_a_right_task_is_read_whole(tmp_path: Path) -> None:
             "[threshold]\nimprovement = 0.1\nabsolute = 0.9\n[budget]",
             "threshold.absolute: give improvement or absolute, not both",
         ),
-        ("[budget]", "[resources]\ncpus = 0\n[budget]", "resources.cpus: 0 found, must be at least 1"),
-        ("[budget]", "[resources]\ncpus = true\n[budget]", "resources.cpus: true found, must be a whole number"),
+        (
+            "[budget]",
+            "[resources]\ncpus = 0\n[budget]",
+            "resources.cpus: 0 found, must be at least 1",
+        ),
+        (
+            "[budget]",
+            "[resources]\ncpus = true\n[budget]",
+            "resources.cpus: true found, must be a whole number",
+        ),
     ],
 )
 def test_one_wrong_value_is_named_with_line_key_and_what_is_allowed(
@@ -160,12 +188,20 @@ def test_a_folder_without_task_toml_says_so(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("", "description.md is empty"),
-        ("The metric is F1; higher is better.", ':11: metric.name: description.md does not say "accuracy"'),
-        ("The metric is accuracy.", ':12: metric.direction: "maximize": description.md must say "higher is better"'),
+        (
+            "The metric is F1; higher is better.",
+            ':11: metric.name: description.md does not say "accuracy"',
+        ),
+        (
+            "The metric is accuracy.",
+            ':12: metric.direction: "maximize": description.md must say "higher is better"',
+        ),
         ("Accuracy: lower is better.", 'must say "higher is better"'),
     ],
 )
-def test_the_description_must_state_metric_and_direction(tmp_path: Path, text: str, expected: str) -> None:
+def test_the_description_must_state_metric_and_direction(
+    tmp_path: Path, text: str, expected: str
+) -> None:
     folder = toy_task(tmp_path)
     (folder / "description.md").write_text(text)
     assert expected in message(folder)
@@ -197,8 +233,8 @@ def test_a_baseline_of_zero_needs_an_absolute_threshold(tmp_path: Path) -> None:
         "scores = [0.0]\nmean = 0.0\nstd = 0.0",
     )
     assert (
-        "data.mini.baseline.mean: 0.0 found: no share of a baseline of 0 or below; set threshold.absolute"
-        in message(folder)
+        "data.mini.baseline.mean: 0.0 found: no share of a baseline of 0 or below; set"
+        " threshold.absolute" in message(folder)
     )
     edit(folder / "task.toml", "[budget]", "[threshold]\nabsolute = 0.2\n[budget]")
     assert load_task(folder, "lab").threshold.absolute == 0.2
@@ -227,7 +263,10 @@ def test_the_digest_changes_with_content_and_name_but_not_with_junk(tmp_path: Pa
 
 
 def test_a_copy_of_the_folder_has_the_same_digest(tmp_path: Path) -> None:
-    assert load_task(toy_task(tmp_path / "a"), "lab").digest == load_task(toy_task(tmp_path / "b"), "lab").digest
+    assert (
+        load_task(toy_task(tmp_path / "a"), "lab").digest
+        == load_task(toy_task(tmp_path / "b"), "lab").digest
+    )
 
 
 def test_an_unchanged_folder_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,18 +292,32 @@ consent = "https://www.kaggle.com/c/x/rules"
 """
 
 
-@pytest.mark.parametrize("ref", ["competitions/home-data", "datasets/me/points", "datasets/me/points/versions/3"])
+@pytest.mark.parametrize(
+    "ref", ["competitions/home-data", "datasets/me/points", "datasets/me/points/versions/3"]
+)
 def test_kaggle_sources_are_competitions_or_datasets(tmp_path: Path, ref: str) -> None:
     folder = toy_task(tmp_path)
-    edit(folder / "task.toml", 'kind = "http"\nref = "https://data.invalid/points.csv"\n', KAGGLE.replace("REF", ref))
+    edit(
+        folder / "task.toml",
+        'kind = "http"\nref = "https://data.invalid/points.csv"\n',
+        KAGGLE.replace("REF", ref),
+    )
     assert load_task(folder, "lab").variants["full"].sources[0].ref == ref
 
 
-@pytest.mark.parametrize("ref", ["", "home-data", "datasets/points", "competitions/a/b", "datasets/me/p/versions/x"])
+@pytest.mark.parametrize(
+    "ref", ["", "home-data", "datasets/points", "competitions/a/b", "datasets/me/p/versions/x"]
+)
 def test_other_kaggle_references_are_refused(tmp_path: Path, ref: str) -> None:
     folder = toy_task(tmp_path)
-    edit(folder / "task.toml", 'kind = "http"\nref = "https://data.invalid/points.csv"\n', KAGGLE.replace("REF", ref))
-    assert f'data.full.source[0].ref: "{ref}" found, must be "competitions/<slug>"' in message(folder)
+    edit(
+        folder / "task.toml",
+        'kind = "http"\nref = "https://data.invalid/points.csv"\n',
+        KAGGLE.replace("REF", ref),
+    )
+    assert f'data.full.source[0].ref: "{ref}" found, must be "competitions/<slug>"' in message(
+        folder
+    )
 
 
 def test_kaggle_sources_need_the_address_of_their_rules(tmp_path: Path) -> None:
@@ -274,7 +327,10 @@ def test_kaggle_sources_need_the_address_of_their_rules(tmp_path: Path) -> None:
         'kind = "http"\nref = "https://data.invalid/points.csv"',
         'kind = "kaggle"\nref = "competitions/x"',
     )
-    assert "data.full.source[0].consent: a source of kind kaggle needs the address of the rules" in message(folder)
+    assert (
+        "data.full.source[0].consent: a source of kind kaggle needs the address of the rules"
+        in message(folder)
+    )
 
 
 COMMIT = "e6281661ce1c48d982bc483cf8a173c1bbeb5d31"
@@ -306,26 +362,44 @@ def test_huggingface_sources_name_a_commit(tmp_path: Path, ref: str) -> None:
     assert load_task(huggingface_task(tmp_path, ref), "lab").variants["full"].sources[0].ref == ref
 
 
-@pytest.mark.parametrize("ref", ["", "imdb", "datasets/me/imdb", "datasets/me/imdb@main", f"spaces/me/x@{COMMIT}"])
+@pytest.mark.parametrize(
+    "ref", ["", "imdb", "datasets/me/imdb", "datasets/me/imdb@main", f"spaces/me/x@{COMMIT}"]
+)
 def test_other_huggingface_references_are_refused(tmp_path: Path, ref: str) -> None:
     folder = huggingface_task(tmp_path, ref)
-    assert f'data.full.source[0].ref: "{ref}" found, must be "datasets/<owner>/<name>@<commit>' in message(folder)
+    assert (
+        f'data.full.source[0].ref: "{ref}" found, must be "datasets/<owner>/<name>@<commit>'
+        in message(folder)
+    )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
         ("train.json", "annotations/train.json", ""),
-        ("train.json", "../train.json", "must be the path of a COCO file (.json) that a source before it brings"),
-        ("train.json", "train.csv", "must be the path of a COCO file (.json) that a source before it brings"),
+        (
+            "train.json",
+            "../train.json",
+            "must be the path of a COCO file (.json) that a source before it brings",
+        ),
+        (
+            "train.json",
+            "train.csv",
+            "must be the path of a COCO file (.json) that a source before it brings",
+        ),
         ("size_mb = 1.0", "size_mb = 0.0", "a source of kind coco-images needs its size"),
-        ('sha256 = ""', f'sha256 = "{"1" * 64}"', "a source of kind coco-images has none: it is many files"),
+        (
+            'sha256 = ""',
+            f'sha256 = "{"1" * 64}"',
+            "a source of kind coco-images has none: it is many files",
+        ),
     ],
 )
 def test_sources_of_images_name_a_list(tmp_path: Path, old: str, new: str, expected: str) -> None:
     folder = toy_task(tmp_path)
     source = (
-        '[[data.full.source]]\nkind = "coco-images"\nref = "train.json"\nsha256 = ""\nsize_mb = 1.0\nlicence = "CC0"\n'
+        '[[data.full.source]]\nkind = "coco-images"\nref = "train.json"\nsha256 = ""\nsize_mb ='
+        ' 1.0\nlicence = "CC0"\n'
     )
     assert old in source
     with (folder / "task.toml").open("a") as file:
@@ -343,12 +417,19 @@ def test_sources_of_images_name_a_list(tmp_path: Path, old: str, new: str, expec
         ("my_bucket/a/*", "gs://my_bucket/a/*", 'must be "<bucket>/<pattern of names>"'),
         ("my_bucket/a/*", "my_bucket", 'must be "<bucket>/<pattern of names>"'),
         ("size_mb = 1.0", "size_mb = 0.0", "a source of kind gcs needs its size"),
-        ('sha256 = ""', f'sha256 = "{"1" * 64}"', "a source of kind gcs has none: the bucket's list has checksums"),
+        (
+            'sha256 = ""',
+            f'sha256 = "{"1" * 64}"',
+            "a source of kind gcs has none: the bucket's list has checksums",
+        ),
     ],
 )
 def test_sources_in_buckets_name_objects(tmp_path: Path, old: str, new: str, expected: str) -> None:
     folder = toy_task(tmp_path)
-    source = '[[data.full.source]]\nkind = "gcs"\nref = "my_bucket/a/*"\nsha256 = ""\nsize_mb = 1.0\nlicence = "CC0"\n'
+    source = (
+        '[[data.full.source]]\nkind = "gcs"\nref = "my_bucket/a/*"\nsha256 = ""\nsize_mb ='
+        ' 1.0\nlicence = "CC0"\n'
+    )
     assert old in source
     with (folder / "task.toml").open("a") as file:
         file.write("\n" + source.replace(old, new))
@@ -366,7 +447,9 @@ def test_only_one_file_has_a_sha256(tmp_path: Path, paths: str, right: bool) -> 
     if right:
         assert load_task(folder, "lab").variants["full"].sources[0].sha256 == "1" * 64
     else:
-        assert "only a source of kind huggingface that names one file has a sha256" in message(folder)
+        assert "only a source of kind huggingface that names one file has a sha256" in message(
+            folder
+        )
 
 
 @pytest.mark.parametrize(
@@ -383,10 +466,16 @@ def test_only_one_file_has_a_sha256(tmp_path: Path, paths: str, right: bool) -> 
             "needs the sha256 of its file",
         ),
         ('kind = "embedded"', 'kind = "generator"', "must be empty (data.py is the generator) or "),
-        ('ref = "raw/points.csv"', 'ref = "raw"\nsha256 = "' + "0" * 64 + '"', "a folder has no sha256"),
+        (
+            'ref = "raw/points.csv"',
+            'ref = "raw"\nsha256 = "' + "0" * 64 + '"',
+            "a folder has no sha256",
+        ),
     ],
 )
-def test_each_kind_of_source_has_its_own_needs(tmp_path: Path, old: str, new: str, expected: str) -> None:
+def test_each_kind_of_source_has_its_own_needs(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
     folder = toy_task(tmp_path)
     edit(folder / "task.toml", old, new)
     assert expected in message(folder)

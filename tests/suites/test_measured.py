@@ -12,12 +12,20 @@ from pytest_mlab.suites.toml import parse
 from tests.suites.folders import TASK_TOML
 
 RESULT = Baseline("starter", (0.25, 0.75), 0.5, 0.35355339059, 'a "fast" café')
-VALUES = {"measured": "starter", "scores": [0.25, 0.75], "mean": 0.5, "std": 0.35355339059, "machine": 'a "fast" café'}
+VALUES = {
+    "measured": "starter",
+    "scores": [0.25, 0.75],
+    "mean": 0.5,
+    "std": 0.35355339059,
+    "machine": 'a "fast" café',
+}
 
 
 def changed(before: str, after: str) -> set[str]:
     """Lines that only one of the texts has, marked - or +."""
-    return {line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+-"}
+    return {
+        line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+-"
+    }
 
 
 def test_scores_are_summarised_as_they_are_written() -> None:
@@ -33,7 +41,12 @@ def test_an_existing_table_is_replaced_in_its_place() -> None:
     text = with_measured(TASK_TOML, "data.mini.baseline", RESULT)
     assert parse(text)["data"]["mini"]["baseline"] == VALUES
     assert parse(text)["data"]["full"] == parse(TASK_TOML)["data"]["full"]
-    assert {line[2:].split(" ")[0] for line in changed(TASK_TOML, text)} == {"scores", "mean", "std", "machine"}
+    assert {line[2:].split(" ")[0] for line in changed(TASK_TOML, text)} == {
+        "scores",
+        "mean",
+        "std",
+        "machine",
+    }
     assert with_measured(text, "data.mini.baseline", RESULT) == text
 
 
@@ -59,14 +72,15 @@ def test_a_variant_without_tables_gets_one_at_the_end() -> None:
 
 def test_comments_and_other_tables_stay() -> None:
     before = (
-        "# head\n[data.mini.baseline]  # measured in spring\n# by hand\nscores = [\n  1.0,  # first\n  2.0,\n]\n"
-        "mean = 1.5\nstd = 0.7\n\n# about the rest\n[data.mini.reference]\nscores = [9.0]\nmean = 9.0\n"
+        "# head\n[data.mini.baseline]  # measured in spring\n# by hand\nscores = [\n  1.0,  #"
+        " first\n  2.0,\n]\nmean = 1.5\nstd = 0.7\n\n# about the"
+        " rest\n[data.mini.reference]\nscores = [9.0]\nmean = 9.0\n"
     )
     text = with_measured(before, "data.mini.baseline", RESULT)
-    assert text == (
-        "# head\n[data.mini.baseline]  # measured in spring\n"
-        'measured = "starter"\nscores = [0.25, 0.75]\nmean = 0.5\nstd = 0.35355339059\nmachine = "a \\"fast\\" café"\n'
-        "# by hand\n\n# about the rest\n[data.mini.reference]\nscores = [9.0]\nmean = 9.0\n"
+    assert (
+        text == '# head\n[data.mini.baseline]  # measured in spring\nmeasured = "starter"\nscores ='
+        ' [0.25, 0.75]\nmean = 0.5\nstd = 0.35355339059\nmachine = "a \\"fast\\" café"\n# by'
+        " hand\n\n# about the rest\n[data.mini.reference]\nscores = [9.0]\nmean = 9.0\n"
     )
 
 

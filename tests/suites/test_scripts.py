@@ -37,11 +37,16 @@ def test_a_hidden_filled_starter_is_the_baseline_where_there_is_one(tmp_path: Pa
     (folder / "baseline" / "actions.toml").write_text(ACTIONS_TOML)
     (folder / "baseline" / "train.py").write_text("print('filled')\n")
     edit(folder / "task.toml", 'measured = "starter"', 'measured = "filled-starter"')
-    assert scripted_actions(load_task(folder, "lab"), "baseline")[0].args["content"] == "print('filled')\n"
+    assert (
+        scripted_actions(load_task(folder, "lab"), "baseline")[0].args["content"]
+        == "print('filled')\n"
+    )
 
 
 @pytest.mark.parametrize(("measured", "script"), [("starter", "baseline"), ("done", "trivial")])
-def test_a_trivial_predictor_is_called_by_its_final_answer(tmp_path: Path, measured: str, script: str) -> None:
+def test_a_trivial_predictor_is_called_by_its_final_answer(
+    tmp_path: Path, measured: str, script: str
+) -> None:
     folder = toy_task(tmp_path)
     edit(folder / "task.toml", 'measured = "starter"', f'measured = "{measured}"')
     assert trivial_name(load_task(folder, "lab")) == ""
@@ -58,16 +63,34 @@ def test_a_trivial_predictor_is_called_by_its_final_answer(tmp_path: Path, measu
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('content_file = "train.py"', 'content_file = "gone.py"', ':3: action[0].content_file: "gone.py" found, but'),
-        ('content_file = "train.py"', 'content_file = "../env/train.py"', "must be a relative path"),
-        ("content_file", "contentfile", ":3: action[0].contentfile: unknown key; nearest: content_file; keys of"),
+        (
+            'content_file = "train.py"',
+            'content_file = "gone.py"',
+            ':3: action[0].content_file: "gone.py" found, but',
+        ),
+        (
+            'content_file = "train.py"',
+            'content_file = "../env/train.py"',
+            "must be a relative path",
+        ),
+        (
+            "content_file",
+            "contentfile",
+            ":3: action[0].contentfile: unknown key; nearest: content_file; keys of",
+        ),
         ('file_name = "train.py"', 'content = "x"', "give content_file or args.content, not both"),
-        ('name = "Final Answer"', 'name = "List Files"', ':7: action[1]: the last action must be "Final Answer"'),
+        (
+            'name = "Final Answer"',
+            'name = "List Files"',
+            ':7: action[1]: the last action must be "Final Answer"',
+        ),
         ('name = "Final Answer"\n', "", ":7: action[1].name: is missing"),
         ("[[action]]", "[[action]", "actions.toml:1: not valid TOML"),
     ],
 )
-def test_a_wrong_script_is_refused_when_the_task_is_loaded(tmp_path: Path, old: str, new: str, expected: str) -> None:
+def test_a_wrong_script_is_refused_when_the_task_is_loaded(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
     folder = toy_task(tmp_path)
     edit(folder / "reference" / "actions.toml", old, new)
     with pytest.raises(SuiteError, match=re.escape(expected)):

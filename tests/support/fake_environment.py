@@ -1,4 +1,5 @@
-"""An environment without a workspace or a sandbox, and a model without a provider: for tests of agents alone."""
+"""An environment without a workspace or a sandbox, and a model without a provider: for tests of
+agents alone."""
 
 from __future__ import annotations
 
@@ -42,8 +43,15 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 
 def spec(name: str) -> ActionSpec:
     """The action ``name`` with texts for its arguments."""
-    properties = {argument: {"type": "string", "description": f"the {argument}"} for argument in ACTIONS[name]}
-    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    properties = {
+        argument: {"type": "string", "description": f"the {argument}"} for argument in ACTIONS[name]
+    }
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
     return ActionSpec(name, f"does {name}", schema, f"what {name} gives")
 
 
@@ -61,8 +69,8 @@ class Asked:
 
 @dataclass
 class FakeModel:
-    """Gives ``main`` replies one after the other (each a text, an exception to raise, or a tuple of tool calls) and
-    ``fast`` replies by a function of the prompt."""
+    """Gives ``main`` replies one after the other (each a text, an exception to raise, or a tuple of
+    tool calls) and ``fast`` replies by a function of the prompt."""
 
     main: list[Any] = field(default_factory=list)
     fast: Callable[[str], str] = lambda prompt: "in short"
@@ -102,7 +110,8 @@ class FakeModel:
 
 @dataclass
 class FakeEnvironment:
-    """Answers an action by ``react`` (a text, or an observation) after the checks that every environment makes."""
+    """Answers an action by ``react`` (a text, or an observation) after the checks that every
+    environment makes."""
 
     model: Model
     react: Callable[[Action], str | Observation] = lambda action: f"did {action.name}"
@@ -153,7 +162,9 @@ class FakeEnvironment:
 
     def _observe(self, action: Action) -> Observation:
         if action.name not in ACTIONS:
-            return Observation(f"no action {action.name!r}; actions: {', '.join(ACTIONS)}", ok=False)
+            return Observation(
+                f"no action {action.name!r}; actions: {', '.join(ACTIONS)}", ok=False
+            )
         if set(action.args) != set(ACTIONS[action.name]):
             return Observation(f"{action.name} takes {', '.join(ACTIONS[action.name])}", ok=False)
         if action.name == "Final Answer":

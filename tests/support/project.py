@@ -37,8 +37,9 @@ COMMON = (
 
 
 def keep_modules() -> None:
-    """Import once what a run imports: an inner pytest in this process forgets the modules that it was the first to
-    import, while their packages go on to name them, and some (scipy's) cannot be imported twice."""
+    """Import once what a run imports: an inner pytest in this process forgets the modules that it
+    was the first to import, while their packages go on to name them, and some (scipy's) cannot be
+    imported twice."""
     import pydantic  # noqa: F401
     import scipy.special
     import scipy.stats  # noqa: F401
@@ -50,13 +51,16 @@ def keep_modules() -> None:
 
 @dataclass
 class Project:
-    """``run`` is pytest in this process, ``spawn`` in one of its own; both with the toy suite and quick settings."""
+    """``run`` is pytest in this process, ``spawn`` in one of its own; both with the toy suite and
+    quick settings."""
 
     pytester: pytest.Pytester
     name: str = RUN
 
     @classmethod
-    def create(cls, pytester: pytest.Pytester, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    def create(
+        cls, pytester: pytest.Pytester, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> Project:
         """A new project, with an environment that has no keys and is no CI."""
         write_toy_suite(pytester.path)
         monkeypatch.setenv("MLAB_CACHE_DIR", str(cache))
@@ -104,7 +108,9 @@ class Project:
 
     def result(self, trial: str) -> Mapping[str, Any]:
         """result.json of ``task/subject/repeat``."""
-        found: dict[str, Any] = json.loads((self.trial(trial) / "result.json").read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(
+            (self.trial(trial) / "result.json").read_text(encoding="utf-8")
+        )
         return found
 
     def trial(self, trial: str) -> Path:
@@ -113,7 +119,9 @@ class Project:
 
     def summary(self) -> dict[str, Any]:
         """summary.json."""
-        found: dict[str, Any] = json.loads((self.run_dir / "summary.json").read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(
+            (self.run_dir / "summary.json").read_text(encoding="utf-8")
+        )
         return found
 
     def junit(self) -> dict[str, JunitCase]:
@@ -126,12 +134,16 @@ class Project:
     def junit_suite(self) -> dict[str, str]:
         """The properties of the JUnit file's suite."""
         root = ElementTree.parse(self.run_dir / "junit.xml").getroot()
-        return {p.attrib["name"]: p.attrib["value"] for p in root.findall("./testsuite/properties/property")}
+        return {
+            p.attrib["name"]: p.attrib["value"]
+            for p in root.findall("./testsuite/properties/property")
+        }
 
 
 @dataclass(frozen=True)
 class JunitCase:
-    """One test case; ``status`` is the tag of its child: failure, error, skipped or '' for passed."""
+    """One test case; ``status`` is the tag of its child: failure, error, skipped or '' for
+    passed."""
 
     name: str
     status: str
@@ -141,8 +153,12 @@ class JunitCase:
     @classmethod
     def of(cls, case: ElementTree.Element) -> JunitCase:
         """Read a test case."""
-        properties = {p.attrib["name"]: p.attrib["value"] for p in case.findall("./properties/property")}
-        status = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
+        properties = {
+            p.attrib["name"]: p.attrib["value"] for p in case.findall("./properties/property")
+        }
+        status = next(
+            (child for child in case if child.tag in ("failure", "error", "skipped")), None
+        )
         name = f"{case.attrib['classname']}::{case.attrib['name']}"
         if status is None:
             return cls(name, "", "", properties)

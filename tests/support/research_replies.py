@@ -1,4 +1,5 @@
-"""What a model answers to the research agent, for scripts of the scripted server and of the fake model."""
+"""What a model answers to the research agent, for scripts of the scripted server and of the fake
+model."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ import json
 from typing import Any
 
 
-def research_reply(action: str, args: dict[str, Any] | str, plan: str = "1. look  2. act", thought: str = "go") -> str:
+def research_reply(
+    action: str, args: dict[str, Any] | str, plan: str = "1. look  2. act", thought: str = "go"
+) -> str:
     """A well-formed answer; ``args`` as a text are taken as they are."""
     arguments = args if isinstance(args, str) else json.dumps(args)
     return (
@@ -42,5 +45,11 @@ def react_reply(action: str, args: dict[str, Any] | str, thought: str = "go") ->
 
 def autogpt_reply(action: str, args: Any, thought: str = "go") -> str:
     """A well-formed answer to the autogpt agent."""
-    thoughts = {"text": thought, "reasoning": "why not", "plan": "- look\n- act", "criticism": "hasty", "speak": "hm"}
+    thoughts = {
+        "text": thought,
+        "reasoning": "why not",
+        "plan": "- look\n- act",
+        "criticism": "hasty",
+        "speak": "hm",
+    }
     return json.dumps({"thoughts": thoughts, "command": {"name": action, "args": args}})

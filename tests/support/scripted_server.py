@@ -1,14 +1,14 @@
 """A real OpenAI-compatible HTTP server on the loopback interface that answers by a script.
 
     with ScriptedServer(["first answer", rate_limited(retry_after=2), "second answer"]) as server:
-        litellm.completion(model="openai/any", api_base=server.base_url, api_key="sk-test", messages=...)
+        litellm.completion(model="openai/any", api_base=server.base_url, api_key="sk-test",
+        messages=...)
     assert server.requests[0].prompt == "…"
 
-A script is a list (one entry a request; when it is used up the server answers 400 and says so) or a function from
-the request to an entry. An entry is a text (an ordinary answer) or one of the replies below. Usage figures are
-computed from the texts (one token a word) and recorded, so that a test can compare its own sums with
-:attr:`ScriptedServer.usage`.
-"""
+A script is a list (one entry a request; when it is used up the server answers 400 and says so) or a
+function from the request to an entry. An entry is a text (an ordinary answer) or one of the replies
+below. Usage figures are computed from the texts (one token a word) and recorded, so that a test can
+compare its own sums with :attr:`ScriptedServer.usage`."""
 
 from __future__ import annotations
 
@@ -70,15 +70,31 @@ class Reply:
     raw: bytes = b""
 
 
-def say(text: str, *, usage: bool = True, cached: int = 0, reasoning: int = 0, finish_reason: str = "stop") -> Reply:
-    """An ordinary answer; ``cached`` and ``reasoning`` are the parts of prompt and completion tokens so reported."""
-    return Reply(text=text, usage=usage, cached_tokens=cached, reasoning_tokens=reasoning, finish_reason=finish_reason)
+def say(
+    text: str,
+    *,
+    usage: bool = True,
+    cached: int = 0,
+    reasoning: int = 0,
+    finish_reason: str = "stop",
+) -> Reply:
+    """An ordinary answer; ``cached`` and ``reasoning`` are the parts of prompt and completion
+    tokens so reported."""
+    return Reply(
+        text=text,
+        usage=usage,
+        cached_tokens=cached,
+        reasoning_tokens=reasoning,
+        finish_reason=finish_reason,
+    )
 
 
 def call(*calls: tuple[str, Mapping[str, Any] | str], text: str | None = None) -> Reply:
-    """An answer that calls tools: each by the name that the request gave it, with arguments (a str goes out as it
-    is, so that it need not be JSON)."""
-    tools = tuple((name, args if isinstance(args, str) else json.dumps(args)) for name, args in calls)
+    """An answer that calls tools: each by the name that the request gave it, with arguments (a str
+    goes out as it is, so that it need not be JSON)."""
+    tools = tuple(
+        (name, args if isinstance(args, str) else json.dumps(args)) for name, args in calls
+    )
     return Reply(text=text, tools=tools, finish_reason="tool_calls")
 
 
@@ -94,7 +110,10 @@ def refusal(words: str = "I'm sorry, I can't help with that.") -> Reply:
 
 def unauthorized(status: int = 401, *, echo: str = "") -> Reply:
     """A refused key; ``echo`` is put into the message as some servers do."""
-    message = f"Incorrect API key provided: {echo or 'sk-te***'}. You can find your API key in your account settings."
+    message = (
+        f"Incorrect API key provided: {echo or 'sk-te***'}. You can find your API key in your"
+        " account settings."
+    )
     return _error(status, message, "invalid_request_error", "invalid_api_key")
 
 
@@ -113,19 +132,25 @@ def out_of_quota() -> Reply:
 
 def server_error(status: int = 500) -> Reply:
     """5xx."""
-    return _error(status, "The server had an error while processing your request.", "server_error", None)
+    return _error(
+        status, "The server had an error while processing your request.", "server_error", None
+    )
 
 
 def context_length(limit: int = 8192, found: int = 9001) -> Reply:
     """The prompt does not fit, in the words of OpenAI's API."""
     message = (
-        f"This model's maximum context length is {limit} tokens. However, your messages resulted in {found} tokens. "
-        "Please reduce the length of the messages."
+        f"This model's maximum context length is {limit} tokens. However, your messages resulted in"
+        f" {found} tokens. Please reduce the length of the messages."
     )
-    return _error(400, message, "invalid_request_error", "context_length_exceeded", param="messages")
+    return _error(
+        400, message, "invalid_request_error", "context_length_exceeded", param="messages"
+    )
 
 
-def bad_request(message: str = "Invalid value: 'oracle'.", param: str = "messages[0].role") -> Reply:
+def bad_request(
+    message: str = "Invalid value: 'oracle'.", param: str = "messages[0].role"
+) -> Reply:
     """400: the request is malformed."""
     return _error(400, message, "invalid_request_error", "invalid_value", param=param)
 
@@ -170,7 +195,9 @@ class ScriptedServer:
         self._closing = threading.Event()
         self._http = _Server(("127.0.0.1", 0), _Handler)
         self._http.scripted = self
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.01}
+        )
 
     @property
     def base_url(self) -> str:
@@ -201,7 +228,9 @@ class ScriptedServer:
         self._thread.join()
         self._http.server_close()
 
-    def take(self, path: str, headers: Mapping[str, str], body: Mapping[str, Any]) -> tuple[Request, Reply, Any]:
+    def take(
+        self, path: str, headers: Mapping[str, str], body: Mapping[str, Any]
+    ) -> tuple[Request, Reply, Any]:
         """Record a request and look up its entry; the third item is the event that ends a hang."""
         with self._lock:
             request = Request(len(self.requests), path, headers, body)
@@ -215,7 +244,9 @@ class ScriptedServer:
         elif index < len(script):
             entry = script[index]
         else:
-            entry = bad_request(f"the script has {len(script)} entries, this is request {index + 1}")
+            entry = bad_request(
+                f"the script has {len(script)} entries, this is request {index + 1}"
+            )
         return request, say(entry) if isinstance(entry, str) else entry, closing
 
     def record(self, request: Request, usage: Usage) -> None:
@@ -250,7 +281,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif reply.kind == "raw":
             self._send(200, reply.raw)
         elif reply.kind == "error":
-            self._send(reply.status, json.dumps({"error": reply.error}).encode(), headers=reply.headers)
+            self._send(
+                reply.status, json.dumps({"error": reply.error}).encode(), headers=reply.headers
+            )
         else:
             self._answer(request, reply)
 
@@ -269,7 +302,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, body, "text/event-stream" if stream else "application/json")
 
     def _send(
-        self, status: int, body: bytes, kind: str = "application/json", headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        body: bytes,
+        kind: str = "application/json",
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
@@ -301,7 +338,9 @@ def _usage(request: Request, reply: Reply) -> Usage:
     return Usage(
         prompt_tokens=len(request.prompt.split()),
         completion_tokens=len(
-            " ".join([reply.text or reply.refusal or "", *(" ".join(tool) for tool in reply.tools)]).split()
+            " ".join(
+                [reply.text or reply.refusal or "", *(" ".join(tool) for tool in reply.tools)]
+            ).split()
         )
         + reply.reasoning_tokens,
         cached_tokens=reply.cached_tokens,
@@ -315,7 +354,10 @@ def _usage_json(usage: Usage) -> dict[str, Any]:
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.total,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens, "audio_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning_tokens,
+            "audio_tokens": 0,
+        },
     }
 
 
@@ -323,7 +365,12 @@ def _completion(request: Request, reply: Reply, usage: Usage | None) -> dict[str
     message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
     if reply.tools:
         message["tool_calls"] = _tool_calls(request, reply)
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
+    choice = {
+        "index": 0,
+        "message": message,
+        "logprobs": None,
+        "finish_reason": reply.finish_reason,
+    }
     body = {**_head(request, "chat.completion"), "choices": [choice]}
     return body if usage is None else {**body, "usage": _usage_json(usage)}
 
@@ -332,10 +379,14 @@ def _stream(request: Request, reply: Reply, usage: Usage | None) -> Iterator[byt
     head = _head(request, "chat.completion.chunk")
     pieces: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     pieces += [{"content": word} for word in (reply.text or "").splitlines(keepends=True)]
-    pieces += [{"tool_calls": [{"index": i, **one}]} for i, one in enumerate(_tool_calls(request, reply))]
+    pieces += [
+        {"tool_calls": [{"index": i, **one}]} for i, one in enumerate(_tool_calls(request, reply))
+    ]
     for piece in pieces:
         yield _event({**head, "choices": [{"index": 0, "delta": piece, "finish_reason": None}]})
-    yield _event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish_reason}]})
+    yield _event(
+        {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish_reason}]}
+    )
     if usage is not None and (request.body.get("stream_options") or {}).get("include_usage"):
         yield _event({**head, "choices": [], "usage": _usage_json(usage)})
     yield b"data: [DONE]\n\n"
@@ -343,7 +394,11 @@ def _stream(request: Request, reply: Reply, usage: Usage | None) -> Iterator[byt
 
 def _tool_calls(request: Request, reply: Reply) -> list[dict[str, Any]]:
     return [
-        {"id": f"call_{request.index}_{i}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        {
+            "id": f"call_{request.index}_{i}",
+            "type": "function",
+            "function": {"name": name, "arguments": arguments},
+        }
         for i, (name, arguments) in enumerate(reply.tools)
     ]
 
@@ -353,4 +408,9 @@ def _event(data: Mapping[str, Any]) -> bytes:
 
 
 def _head(request: Request, kind: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{request.index}", "object": kind, "created": 1_700_000_000, "model": request.model}
+    return {
+        "id": f"chatcmpl-{request.index}",
+        "object": kind,
+        "created": 1_700_000_000,
+        "model": request.model,
+    }

@@ -1,4 +1,5 @@
-"""The scripted server keeps its word: what it is told to answer is what a plain HTTP client sees."""
+"""The scripted server keeps its word: what it is told to answer is what a plain HTTP client
+sees."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ from tests.support.scripted_server import (
 )
 
 
-def post(server: ScriptedServer, content: str = "hello there", timeout: float = 30, **more: Any) -> Any:
+def post(
+    server: ScriptedServer, content: str = "hello there", timeout: float = 30, **more: Any
+) -> Any:
     """Status, headers and body of one chat completion."""
     url = urlsplit(server.base_url)
     connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=timeout)
@@ -67,7 +70,13 @@ def test_a_used_up_script_is_a_bad_request() -> None:
 
 
 def test_faults() -> None:
-    script = [rate_limited(7), server_error(503), unauthorized(echo="sk-abc"), context_length(), refusal("no")]
+    script = [
+        rate_limited(7),
+        server_error(503),
+        unauthorized(echo="sk-abc"),
+        context_length(),
+        refusal("no"),
+    ]
     with ScriptedServer(script) as server:
         limited, failed, refused, long, declined = (post(server) for _ in script)
     assert (limited[0], limited[1]["Retry-After"]) == (429, "7")
@@ -79,7 +88,10 @@ def test_faults() -> None:
 
 
 def test_a_dropped_connection_loses_half_of_the_body() -> None:
-    with ScriptedServer([drop()]) as server, pytest.raises((ConnectionError, http.client.IncompleteRead)):
+    with (
+        ScriptedServer([drop()]) as server,
+        pytest.raises((ConnectionError, http.client.IncompleteRead)),
+    ):
         post(server)
     assert server.usage == Usage()
 
@@ -103,7 +115,11 @@ def test_streams_as_server_sent_events() -> None:
     with ScriptedServer(["a\nb"]) as server:
         _, headers, body = post(server, stream=True, stream_options={"include_usage": True})
     assert headers["Content-Type"] == "text/event-stream"
-    events = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")]
-    text = "".join(choice["delta"].get("content", "") for event in events for choice in event["choices"])
+    events = [
+        json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")
+    ]
+    text = "".join(
+        choice["delta"].get("content", "") for event in events for choice in event["choices"]
+    )
     assert text == "a\nb"
     assert events[-1]["usage"]["total_tokens"] == server.usage.total == 4

@@ -1,4 +1,5 @@
-"""Agents as users write them, one a file, each well-behaved or bad in one way. For the task of toy_suite.py."""
+"""Agents as users write them, one a file, each well-behaved or bad in one way. For the task of
+toy_suite.py."""
 
 from __future__ import annotations
 
@@ -37,54 +38,75 @@ class Agent:
 """
 
 BODIES = {
-    "good": """
+    "good": (
+        """
         for action in env.script("reference"):
             env.execute(action)
-    """,
-    "starter": """
+    """
+    ),
+    "starter": (
+        """
         do(env, "Execute Script", script_name="train.py")
         do(env, "Final Answer", final_answer="as it was")
-    """,
-    "idle": """
+    """
+    ),
+    "idle": (
+        """
         return
-    """,
-    "raising": """
+    """
+    ),
+    "raising": (
+        """
         do(env, "List Files", dir_path=".")
         raise RuntimeError("lost my way")
-    """,
-    "leaving": """
+    """
+    ),
+    "leaving": (
+        """
         raise SystemExit("I quit")
-    """,
-    "exiting": """
+    """
+    ),
+    "exiting": (
+        """
         import os
 
         do(env, "Execute Script", script_name="train.py")
         os._exit(3)
-    """,
-    "crashing": """
+    """
+    ),
+    "crashing": (
+        """
         import ctypes
 
         do(env, "List Files", dir_path=".")
         ctypes.string_at(0)
-    """,
-    "looping": """
+    """
+    ),
+    "looping": (
+        """
         do(env, "Execute Script", script_name="train.py")
         while True:
             pass
-    """,
-    "stubborn": """
+    """
+    ),
+    "stubborn": (
+        """
         do(env, "Execute Script", script_name="train.py")
         while True:
             try:
                 do(env, "List Files", dir_path=".")
             except BaseException:
                 pass
-    """,
-    "patient": """
+    """
+    ),
+    "patient": (
+        """
         while True:
             do(env, "List Files", dir_path=".")
-    """,
-    "detaching": """
+    """
+    ),
+    "detaching": (
+        """
         import os, time, pathlib
 
         do(env, "Execute Script", script_name="train.py")
@@ -99,8 +121,10 @@ BODIES = {
                     time.sleep(3600)
             os._exit(0)
         os.read(ready, 1)
-    """,
-    "tampering": """
+    """
+    ),
+    "tampering": (
+        """
         do(env, "Execute Script", script_name="train.py")
         do(env, "Python REPL", command=(
             "import os, pathlib\\n"
@@ -112,28 +136,37 @@ BODIES = {
             "        pass"
         ))
         do(env, "Final Answer", final_answer="changed the data")
-    """,
-    "spoiling": """
+    """
+    ),
+    "spoiling": (
+        """
         do(env, "Write File", file_name="submission.csv", content="id,label\\nb0,no\\n")
         do(env, "Final Answer", final_answer="one row")
-    """,
-    "blabbing": """
+    """
+    ),
+    "blabbing": (
+        """
         import os
 
         env.note("environment", {"all": dict(os.environ)})
         print(dict(os.environ))
         do(env, "Final Answer", final_answer=str(dict(os.environ)))
-    """,
-    "throttled": """
+    """
+    ),
+    "throttled": (
+        """
         from pytest_mlab.errors import RateLimitError
 
         raise RateLimitError("429 until the retries were spent")
-    """,
-    "overlong": """
+    """
+    ),
+    "overlong": (
+        """
         from pytest_mlab import ContextWindowError
 
         raise ContextWindowError("too long")
-    """,
+    """
+    ),
 }
 
 

@@ -28,19 +28,27 @@ def make_run(
     args: Sequence[str] = (),
     **settings: Any,
 ) -> RunDir:
-    """A run of ``agents`` (names, or references) on ``tasks`` of ``root/task_suites/toy``, one repeat, in the sandbox
-    ``local`` unless ``settings`` (of RunSettings) say otherwise; ``args`` are settings of agents. The cache is
-    ``root/cache``."""
+    """A run of ``agents`` (names, or references) on ``tasks`` of ``root/task_suites/toy``, one
+    repeat, in the sandbox ``local`` unless ``settings`` (of RunSettings) say otherwise; ``args``
+    are settings of agents. The cache is ``root/cache``."""
     folders = [root / "task_suites" / "toy" / task for task in tasks]
     planned = plan_agents(agents, root, args)
-    chosen: dict[str, Any] = {"sandbox": "local", "cache_dir": str(root / "cache"), "repeats": 1} | settings
+    chosen: dict[str, Any] = {
+        "sandbox": "local",
+        "cache_dir": str(root / "cache"),
+        "repeats": 1,
+    } | settings
     plan = Plan(
         run_id="toy-run",
         settings=replace(RunSettings(budget=budget), **chosen),
-        tasks=tuple(PlannedTask(f.name, "toy", str(f), load_task(f, "toy").digest) for f in folders),
+        tasks=tuple(
+            PlannedTask(f.name, "toy", str(f), load_task(f, "toy").digest) for f in folders
+        ),
         agents=planned,
         trials=tuple(
-            TrialId(task, agent.name, model if agent.needs_model else "", 1) for task in tasks for agent in planned
+            TrialId(task, agent.name, model if agent.needs_model else "", 1)
+            for task in tasks
+            for agent in planned
         ),
     )
     return RunDir.create(path or root / "run", plan, {"rootdir": str(root)})

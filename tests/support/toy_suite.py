@@ -1,4 +1,5 @@
-"""A user's project with a suite of one tiny task: standard library only, a trial takes a fraction of a second."""
+"""A user's project with a suite of one tiny task: standard library only, a trial takes a fraction
+of a second."""
 
 from __future__ import annotations
 
@@ -163,9 +164,8 @@ def write_toy_task(
 ) -> Path:
     """Write one task into ``folder`` (its name is the task's) and return the folder.
 
-    ``extra_toml`` is put at the end of task.toml; ``evaluator``, ``train`` and ``better_train`` replace the hidden
-    evaluator, the starter script and the reference's script.
-    """
+    ``extra_toml`` is put at the end of task.toml; ``evaluator``, ``train`` and ``better_train``
+    replace the hidden evaluator, the starter script and the reference's script."""
     toml = TASK_TOML.format(
         name=folder.name,
         requirements="[" + ", ".join(f'"{one}"' for one in requirements) + "]",
@@ -188,7 +188,8 @@ def write_toy_task(
 
 
 def write_toy_suite(root: Path, *, suite: str = "toy", tasks: tuple[str, ...] = ("guess",)) -> Path:
-    """Write ``root/task_suites/<suite>`` with the given tasks (all the same but for their names); return it.
+    """Write ``root/task_suites/<suite>`` with the given tasks (all the same but for their names);
+    return it.
 
     The control agent (``baseline``) scores BASELINE, ``reference`` scores REFERENCE.
     """

@@ -1,5 +1,5 @@
-"""Functions that tests run in processes of their own: each misbehaves in one way. ``payload["note"]`` is a file that
-they write their process ids to, one a line."""
+"""Functions that tests run in processes of their own: each misbehaves in one way.
+``payload["note"]`` is a file that they write their process ids to, one a line."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ def catches_all(payload: Payload) -> None:
 
 
 def daemonizes(payload: Payload) -> None:
-    """Leave a daemon behind: forked twice, a session of its own; return, or hang when ``payload["hang"]``."""
+    """Leave a daemon behind: forked twice, a session of its own; return, or hang when
+    ``payload["hang"]``."""
     read, write = os.pipe()
     middle = os.fork()
     if middle == 0:
@@ -113,7 +114,9 @@ def daemonizes(payload: Payload) -> None:
             _sleep_forever()
         os._exit(0)
     os.read(read, 1)
-    os.waitpid(middle, 0)  # a middle process that is still on its way out would be counted as left behind
+    os.waitpid(
+        middle, 0
+    )  # a middle process that is still on its way out would be counted as left behind
     if payload.get("hang"):
         _note(payload)
         _sleep_forever()
@@ -130,5 +133,9 @@ def bombs(payload: Payload) -> None:
                     _sleep_forever()
             _note(payload)
             _sleep_forever()
-    while len(Path(payload["note"]).read_text().split()) < 50 if Path(payload["note"]).exists() else True:
+    while (
+        len(Path(payload["note"]).read_text().split()) < 50
+        if Path(payload["note"]).exists()
+        else True
+    ):
         time.sleep(0.001)

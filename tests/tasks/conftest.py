@@ -32,7 +32,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prepar
 @pytest.fixture
 def verdict(prepared: Callable[[str], Prepared]) -> Callable[[str, Path], dict[str, Any]]:
     """The evaluator's verdict on a submission folder, by task name."""
-    return lambda name, folder: judge(load(name).folder / "evaluator.py", folder, prepared(name).answers)
+    return lambda name, folder: judge(
+        load(name).folder / "evaluator.py", folder, prepared(name).answers
+    )
 
 
 @pytest.fixture
@@ -52,8 +54,11 @@ def data_py(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
 
 
 @pytest.fixture
-def full(tmp_path: Path, data_py: Callable[[str], ModuleType]) -> Callable[[str, Path], tuple[Path, Path]]:
-    """Run a task's data.py for the variant ``full`` on raw files; its folders public and answers."""
+def full(
+    tmp_path: Path, data_py: Callable[[str], ModuleType]
+) -> Callable[[str, Path], tuple[Path, Path]]:
+    """Run a task's data.py for the variant ``full`` on raw files; its folders public and
+    answers."""
 
     def run(name: str, raw: Path) -> tuple[Path, Path]:
         public, answers = tmp_path / "public", tmp_path / "answers"

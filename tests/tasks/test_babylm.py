@@ -37,7 +37,8 @@ def gpt2(**changes: Any) -> Any:
 
 @pytest.fixture
 def submit(tmp_path: Path, verdict: Callable[[str, Path], dict[str, Any]]) -> Submit:
-    """The verdict on a model, saved as save_pretrained does, after ``change`` was made to output/."""
+    """The verdict on a model, saved as save_pretrained does, after ``change`` was made to
+    output/."""
 
     def run(model: Any, change: Callable[[Path], object] | None = None) -> dict[str, Any]:
         if model is not None:
@@ -59,7 +60,9 @@ def test_texts_tokenizer_and_hidden_tokens(prepared: PreparedBy) -> None:
 
     public = prepared("babylm").public
     parts = {
-        part: "".join(path.read_text() for path in sorted((public / "babylm_data" / part).iterdir()))
+        part: "".join(
+            path.read_text() for path in sorted((public / "babylm_data" / part).iterdir())
+        )
         for part in ("babylm_10M", "babylm_dev")
     }
     assert 250_000 < len(parts["babylm_10M"]) < 400_000
@@ -78,13 +81,21 @@ def test_fault_mended_the_test_text_is_nowhere_in_the_workspace(prepared: Prepar
 
     public = prepared("babylm").public
     tokenizer = Tokenizer.from_file(str(public / "tokenizer" / "tokenizer.json"))
-    lines = [line for line in tokenizer.decode(hidden(prepared)[0].tolist()).splitlines() if len(line) > 60]
+    lines = [
+        line
+        for line in tokenizer.decode(hidden(prepared)[0].tolist()).splitlines()
+        if len(line) > 60
+    ]
     seen = "".join(path.read_text() for path in public.rglob("*") if path.is_file())
     assert len(lines) > 100
-    assert sum(line in seen for line in lines) <= len(lines) // 50  # the Bible repeats a few of its sentences
+    assert (
+        sum(line in seen for line in lines) <= len(lines) // 50
+    )  # the Bible repeats a few of its sentences
 
 
-def test_the_score_is_exp_of_the_mean_loss_of_every_token(submit: Submit, prepared: PreparedBy) -> None:
+def test_the_score_is_exp_of_the_mean_loss_of_every_token(
+    submit: Submit, prepared: PreparedBy
+) -> None:
     model = gpt2(n_positions=64)
     tokens, end = hidden(prepared)
     losses = []
@@ -121,7 +132,12 @@ def test_word_frequencies_alone_are_no_success(prepared: PreparedBy) -> None:
 
 
 def test_another_architecture_counts(submit: Submit) -> None:
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
     config = transformers.LlamaConfig(vocab_size=VOCABULARY, max_position_embeddings=64, **sizes)
     found = submit(transformers.LlamaForCausalLM(config))
     assert found["verdict"] == "scored", found["reason"]
@@ -139,12 +155,17 @@ def test_fault_mended_another_tokenizer_does_not_help(submit: Submit) -> None:
     assert "vocab_size is 256; expected 2000" in found["reason"]
 
 
-def test_fault_mended_neither_tokenizer_nor_loader_of_the_submission_is_read(submit: Submit, tmp_path: Path) -> None:
+def test_fault_mended_neither_tokenizer_nor_loader_of_the_submission_is_read(
+    submit: Submit, tmp_path: Path
+) -> None:
     def change(output: Path) -> None:
         (output / "tokenizer.json").write_text("{}")
         (output.parent / "babyLM_for_hf.py").write_text("raise SystemExit")
         config = json.loads((output / "config.json").read_text())
-        config["auto_map"] = {"AutoModelForCausalLM": "modeling.Model", "AutoConfig": "modeling.Config"}
+        config["auto_map"] = {
+            "AutoModelForCausalLM": "modeling.Model",
+            "AutoConfig": "modeling.Config",
+        }
         (output / "config.json").write_text(json.dumps(config))
         (output / "modeling.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
 
@@ -158,8 +179,12 @@ def test_fault_mended_short_blocks_leave_no_token_out(submit: Submit, prepared: 
     model = gpt2(n_positions=2)
     tokens, end = hidden(prepared)
     with torch.no_grad():
-        logs = torch.stack([model(torch.tensor([[end, int(t)]])).logits[0, 0] for t in tokens[:1]]).log_softmax(-1)[0]
-    assert submit(model)["score"] == pytest.approx(math.exp(-logs[torch.tensor(tokens).long()].mean().item()), rel=1e-4)
+        logs = torch.stack(
+            [model(torch.tensor([[end, int(t)]])).logits[0, 0] for t in tokens[:1]]
+        ).log_softmax(-1)[0]
+    assert submit(model)["score"] == pytest.approx(
+        math.exp(-logs[torch.tensor(tokens).long()].mean().item()), rel=1e-4
+    )
 
 
 def rewritten(**values: Any) -> Callable[[Path], None]:
@@ -186,11 +211,20 @@ def with_nan(output: Path) -> None:
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "pickled weights": (pickled, "has weights in pickled files; expected model.safetensors"),
     "NaN": (with_nan, "transformer.wte.weight has values that are no finite numbers"),
-    "no safetensors": (lambda o: (o / "model.safetensors").write_bytes(b"x" * 99), "cannot be read"),
+    "no safetensors": (
+        lambda o: (o / "model.safetensors").write_bytes(b"x" * 99),
+        "cannot be read",
+    ),
     "no JSON": (lambda o: (o / "config.json").write_text("{"), "config.json is no JSON"),
     "a list": (lambda o: (o / "config.json").write_text("[]"), "model_type is None"),
-    "bidirectional": (rewritten(model_type="bert"), "model_type is 'bert'; expected one of codegen"),
-    "more layers": (rewritten(n_layer=2), "has not the weights of output/config.json: missing: transformer.h.1"),
+    "bidirectional": (
+        rewritten(model_type="bert"),
+        "model_type is 'bert'; expected one of codegen",
+    ),
+    "more layers": (
+        rewritten(n_layer=2),
+        "has not the weights of output/config.json: missing: transformer.h.1",
+    ),
     "huge": (rewritten(n_embd=1 << 20), "they have another size"),
     "many layers": (rewritten(n_layer=40), "most of them are missing"),
     "heads": (rewritten(n_head=3), "has not the weights"),
@@ -227,7 +261,9 @@ def test_nothing_is_no_submission(submit: Submit) -> None:
     assert "output/ is missing" in found["reason"]
 
 
-def test_full_hides_passages_of_each_source(full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path) -> None:
+def test_full_hides_passages_of_each_source(
+    full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path
+) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     raw = tmp_path / "raw"
@@ -242,8 +278,12 @@ def test_full_hides_passages_of_each_source(full: Callable[[str, Path], tuple[Pa
     tokenizer.save(str(raw / "tokenizer.json"))
 
     public, answers = full("babylm", raw)
-    assert sorted(p.name for p in (public / "babylm_data" / "babylm_10M").iterdir()) == [f"{s}.train" for s in SOURCES]
-    assert sorted(p.name for p in (public / "babylm_data" / "babylm_dev").iterdir()) == [f"{s}.dev" for s in SOURCES]
+    assert sorted(p.name for p in (public / "babylm_data" / "babylm_10M").iterdir()) == [
+        f"{s}.train" for s in SOURCES
+    ]
+    assert sorted(p.name for p in (public / "babylm_data" / "babylm_dev").iterdir()) == [
+        f"{s}.dev" for s in SOURCES
+    ]
     assert np.load(answers / "test.npy").shape == (2 * 10_230,)
     assert json.loads((answers / "test.json").read_text()) == {"vocabulary": 257, "end": 256}
     assert not [p for p in public.rglob("*") if p.is_file() and "of test" in p.read_text()]

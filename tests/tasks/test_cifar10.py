@@ -56,7 +56,9 @@ def test_images_are_padded_grey_pictures(prepared: Callable[[str], Prepared]) ->
 
 
 def test_the_score_is_the_accuracy(
-    prepared: Callable[[str], Prepared], verdict: Callable[[str, Path], dict[str, Any]], tmp_path: Path
+    prepared: Callable[[str], Prepared],
+    verdict: Callable[[str, Path], dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     import pandas as pd
     from sklearn.metrics import accuracy_score
@@ -71,7 +73,9 @@ def test_the_score_is_the_accuracy(
 
 
 def test_of_equal_scores_the_first_counts(
-    prepared: Callable[[str], Prepared], verdict: Callable[[str, Path], dict[str, Any]], tmp_path: Path
+    prepared: Callable[[str], Prepared],
+    verdict: Callable[[str, Path], dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     import pandas as pd
 
@@ -81,7 +85,8 @@ def test_of_equal_scores_the_first_counts(
 
 
 def archive(folder: Path) -> dict[str, list[int]]:
-    """Files as in CIFAR-10's archive, small: protocol 2, byte keys, the class in every file name."""
+    """Files as in CIFAR-10's archive, small: protocol 2, byte keys, the class in every file
+    name."""
     rng = np.random.default_rng(0)
     place = folder / FOLDER
     place.mkdir(parents=True)
@@ -89,17 +94,27 @@ def archive(folder: Path) -> dict[str, list[int]]:
     for number, name in enumerate([*BATCHES, "test_batch"]):
         labels[name] = [(n * 7 + number) % 10 for n in range(20)]
         content = {
-            b"batch_label": b"testing batch 1 of 1"
-            if name == "test_batch"
-            else f"training batch {number + 1} of 5".encode(),
+            b"batch_label": (
+                b"testing batch 1 of 1"
+                if name == "test_batch"
+                else f"training batch {number + 1} of 5".encode()
+            ),
             b"labels": labels[name],
             b"data": rng.integers(0, 256, (20, 3072), dtype=np.uint8),
-            b"filenames": [f"{CLASSES[c]}_s_{n:06d}.png".encode() for n, c in enumerate(labels[name])],
+            b"filenames": [
+                f"{CLASSES[c]}_s_{n:06d}.png".encode() for n, c in enumerate(labels[name])
+            ],
         }
         (place / name).write_bytes(pickle.dumps(content, protocol=2))
-    meta = {b"num_cases_per_batch": 20, b"label_names": [c.encode() for c in CLASSES], b"num_vis": 3072}
+    meta = {
+        b"num_cases_per_batch": 20,
+        b"label_names": [c.encode() for c in CLASSES],
+        b"num_vis": 3072,
+    }
     (place / "batches.meta").write_bytes(pickle.dumps(meta, protocol=2))
-    (place / "readme.html").write_text("<a href='https://www.cs.toronto.edu/~kriz/cifar.html'>CIFAR-10</a>")
+    (place / "readme.html").write_text(
+        "<a href='https://www.cs.toronto.edu/~kriz/cifar.html'>CIFAR-10</a>"
+    )
     return labels
 
 
@@ -113,7 +128,9 @@ def test_full_hides_labels_and_telling_file_names(
     assert batch(public, "test_batch")[b"labels"] == [-1] * 20
     for name in BATCHES:
         assert batch(public, name)[b"labels"] == labels[name]
-    original = pickle.loads((tmp_path / "raw" / FOLDER / "test_batch").read_bytes(), encoding="bytes")
+    original = pickle.loads(
+        (tmp_path / "raw" / FOLDER / "test_batch").read_bytes(), encoding="bytes"
+    )
     assert np.array_equal(batch(public, "test_batch")[b"data"], original[b"data"])
     assert batch(public, "batches.meta")[b"label_names"] == [c.encode() for c in CLASSES]
     content = (public / "data" / FOLDER / "test_batch").read_bytes()
@@ -123,9 +140,13 @@ def test_full_hides_labels_and_telling_file_names(
     )
 
 
-def test_full_refuses_batches_of_another_shape(full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path) -> None:
+def test_full_refuses_batches_of_another_shape(
+    full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path
+) -> None:
     archive(tmp_path / "raw")
     bad = {b"data": np.zeros((20, 784), dtype=np.uint8), b"labels": [0] * 20}
     (tmp_path / "raw" / FOLDER / "data_batch_3").write_bytes(pickle.dumps(bad, protocol=2))
-    with pytest.raises(ValueError, match=r"data_batch_3: 20 labels for images of shape \(20, 784\)"):
+    with pytest.raises(
+        ValueError, match=r"data_batch_3: 20 labels for images of shape \(20, 784\)"
+    ):
         full("cifar10", tmp_path / "raw")

@@ -88,7 +88,9 @@ def submit(tmp_path: Path, prepared: PreparedBy) -> Submit:
     (workspace / "checkpoints").mkdir()
     (workspace / "checkpoints" / "settings.json").write_text("{}")
 
-    def run(nets: str, state: Any, save: Callable[[Any, Path], None] = torch.save, **files: str) -> dict[str, Any]:
+    def run(
+        nets: str, state: Any, save: Callable[[Any, Path], None] = torch.save, **files: str
+    ) -> dict[str, Any]:
         (workspace / "nets.py").write_text(nets)
         for name, text in files.items():
             (workspace / f"{name}.py").write_text(text)
@@ -108,7 +110,9 @@ def test_the_pointers_are_scipys_predecessors() -> None:
     pointers, (step_pointers, step_lengths, step_known) = module.floyd_warshall(graphs)
     assert step_pointers.shape == step_lengths.shape == step_known.shape == (9, 12, 9, 9)
     for graph, found in zip(graphs, pointers, strict=True):
-        lengths, predecessors = floyd_warshall(np.where(graph == 0, np.inf, graph), return_predecessors=True)
+        lengths, predecessors = floyd_warshall(
+            np.where(graph == 0, np.inf, graph), return_predecessors=True
+        )
         off_diagonal = ~np.eye(9, dtype=bool)
         reached = np.isfinite(lengths) & off_diagonal
         assert np.array_equal(found[reached], predecessors[reached])
@@ -138,7 +142,9 @@ def test_the_score_is_the_share_of_right_pointers(submit: Submit, prepared: Prep
     guess = bias.argmax(-1).numpy()
     found = submit(NETS, {"bias": bias})
     assert found["verdict"] == "scored", found["reason"]
-    assert found["score"] == pytest.approx(sum(int((guess == p).sum()) for p in pointers) / pointers.size, abs=1e-12)
+    assert found["score"] == pytest.approx(
+        sum(int((guess == p).sum()) for p in pointers) / pointers.size, abs=1e-12
+    )
 
 
 def test_a_trivial_predictor_is_scored_and_no_success(submit: Submit) -> None:
@@ -148,14 +154,19 @@ def test_a_trivial_predictor_is_scored_and_no_success(submit: Submit) -> None:
 
 
 def test_fault_mended_changes_of_the_processor_count(submit: Submit) -> None:
-    """There the evaluator used the installed package's processors whatever the agent had written."""
+    """There the evaluator used the installed package's processors whatever the agent had
+    written."""
     net = NETS.replace("import torch\n", "import torch\nfrom processors import bend\n", 1)
     state = {"bias": torch.eye(16)[:, None].expand(16, 16, 16).clone()}
     plain = submit(
-        net.replace("self.bias.expand", "bend(self.bias).expand"), state, processors="def bend(x):\n    return x\n"
+        net.replace("self.bias.expand", "bend(self.bias).expand"),
+        state,
+        processors="def bend(x):\n    return x\n",
     )
     bent = submit(
-        net.replace("self.bias.expand", "bend(self.bias).expand"), state, processors="def bend(x):\n    return -x\n"
+        net.replace("self.bias.expand", "bend(self.bias).expand"),
+        state,
+        processors="def bend(x):\n    return -x\n",
     )
     assert plain["score"] > 0.2
     assert bent["score"] < 0.2
@@ -199,7 +210,11 @@ def test_the_algorithm_written_in_code_is_invalid(submit: Submit) -> None:
             {"bias": torch.zeros(16, 16, 16)},
             "scores of shape",
         ),
-        (NETS.replace("def build_model", "def make"), {"bias": torch.zeros(16, 16, 16)}, "build_model"),
+        (
+            NETS.replace("def build_model", "def make"),
+            {"bias": torch.zeros(16, 16, 16)},
+            "build_model",
+        ),
         ("import os\nos._exit(0)\n", {}, "ended with exit status 0"),
         ("def build_model(:\n", {}, "SyntaxError"),
     ],
@@ -228,7 +243,9 @@ def check_full(full: Full, tmp_path: Path) -> None:
     assert weights.shape == pointers.shape == (32, 64, 64)
     assert np.array_equal(weights, weights.transpose(0, 2, 1))
     found, _ = samplers().floyd_warshall(weights.astype(np.float64))
-    assert np.mean(found == pointers) > 0.999  # the weights were rounded to 32 bits after the pointers were known
+    assert (
+        np.mean(found == pointers) > 0.999
+    )  # the weights were rounded to 32 bits after the pointers were known
 
 
 def test_full_is_made_by_the_published_package(full: Full, tmp_path: Path) -> None:
@@ -247,7 +264,9 @@ def test_full_takes_what_the_published_package_gives(
         pointers, _ = samplers().floyd_warshall(weights)
         inputs = {"pos": np.zeros((num_samples, length)), "A": weights, "adj": (weights != 0) * 1.0}
         feedback = SimpleNamespace(
-            features=SimpleNamespace(inputs=[SimpleNamespace(name=n, data=d) for n, d in inputs.items()]),
+            features=SimpleNamespace(
+                inputs=[SimpleNamespace(name=n, data=d) for n, d in inputs.items()]
+            ),
             outputs=[SimpleNamespace(name="Pi", data=pointers.astype(float))],
         )
         return SimpleNamespace(next=lambda: feedback), {}
@@ -262,4 +281,6 @@ def test_the_sampler_is_that_of_the_published_package() -> None:
     feedback = sampler.next(4)
     weights = next(point.data for point in feedback.features.inputs if point.name == "A")
     pointers = next(point.data for point in feedback.outputs if point.name == "Pi")
-    assert np.array_equal(samplers().floyd_warshall(np.asarray(weights, dtype=np.float64))[0], pointers)
+    assert np.array_equal(
+        samplers().floyd_warshall(np.asarray(weights, dtype=np.float64))[0], pointers
+    )

@@ -1,4 +1,5 @@
-"""What an agent is told: all that it finds, what it must leave alone, what it has to hand in, how that is scored."""
+"""What an agent is told: all that it finds, what it must leave alone, what it has to hand in, how
+that is scored."""
 
 from __future__ import annotations
 
@@ -36,7 +37,10 @@ def test_it_has_a_goal_a_metric_with_its_direction_and_a_submission(name: str) -
 @pytest.mark.parametrize("name", TASKS)
 def test_every_file_that_an_agent_finds_is_named(name: str, prepared: PreparedBy) -> None:
     task, text = load(name), words_of(name)
-    starter = [path.relative_to(task.folder / "env").as_posix() for path in (task.folder / "env").rglob("*.*")]
+    starter = [
+        path.relative_to(task.folder / "env").as_posix()
+        for path in (task.folder / "env").rglob("*.*")
+    ]
     files = [path for path in (*starter, *prepared(name).files) if "__pycache__" not in path]
     for path in files:
         parts = path.split("/")

@@ -1,4 +1,5 @@
-"""What holds for every built-in task: sound data, a strict evaluator, a baseline that the reference beats."""
+"""What holds for every built-in task: sound data, a strict evaluator, a baseline that the reference
+beats."""
 
 from __future__ import annotations
 
@@ -61,7 +62,10 @@ def perfect(name: str, prepared: Prepared) -> Table:
     """A submission that is right everywhere."""
     header, *rows = answers_of(name, prepared)
     if name == "amp-parkinsons-disease-progression-prediction":
-        return [header, *([id_, rating or "0"] for id_, rating in rows)]  # a rating that was never taken
+        return [
+            header,
+            *([id_, rating or "0"] for id_, rating in rows),
+        ]  # a rating that was never taken
     if name not in PROBABILITIES:
         return [header, *rows]
     columns = [str(label) for label in range(PROBABILITIES[name])]
@@ -88,9 +92,13 @@ def test_data_are_the_same_every_time(name: str, prepared: PreparedBy, tmp_path:
 
 
 @pytest.mark.parametrize("name", CSV_TASKS)
-def test_answers_have_an_id_for_each_test_row_and_no_doubles(name: str, prepared: PreparedBy) -> None:
+def test_answers_have_an_id_for_each_test_row_and_no_doubles(
+    name: str, prepared: PreparedBy
+) -> None:
     ids = [row[0] for row in answers_of(name, prepared(name))[1:]]
-    assert len(ids) >= (60 if name == "identify-contrails" else 200)  # 4096 pixels are to be found in each of those
+    assert len(ids) >= (
+        60 if name == "identify-contrails" else 200
+    )  # 4096 pixels are to be found in each of those
     assert len(set(ids)) == len(ids)
 
 
@@ -123,7 +131,9 @@ def test_read_only_files_are_the_public_ones(name: str, prepared: PreparedBy) ->
 
 
 @pytest.mark.parametrize("name", CSV_TASKS)
-def test_a_perfect_submission_in_any_order(name: str, prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+def test_a_perfect_submission_in_any_order(
+    name: str, prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
     header, *rows = perfect(name, prepared(name))
     scored = {"verdict": "scored", "score": CSV_TASKS[name][2], "reason": "", "details": {}}
     assert {**verdict(name, write(tmp_path, [header, *rows])), "details": {}} == scored
@@ -206,7 +216,9 @@ BAD: dict[str, tuple[Callable[[Path, Table], None], str, str]] = {
 
 @pytest.mark.parametrize("kind", BAD)
 @pytest.mark.parametrize("name", CSV_TASKS)
-def test_a_bad_submission(name: str, kind: str, prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+def test_a_bad_submission(
+    name: str, kind: str, prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
     make, expected, reason = BAD[kind]
     make(tmp_path, perfect(name, prepared(name)))
     found = verdict(name, tmp_path)

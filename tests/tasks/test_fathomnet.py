@@ -1,4 +1,5 @@
-"""fathomnet: AUC and MAP@20, an out-of-sample truth that is real, the generator, Kaggle's annotations."""
+"""fathomnet: AUC and MAP@20, an out-of-sample truth that is real, the generator, Kaggle's
+annotations."""
 
 from __future__ import annotations
 
@@ -66,7 +67,9 @@ def published_average_precision(actual: list[int], predicted: list[int], k: int 
     return total / min(len(actual), k)
 
 
-def test_the_score_is_half_auc_and_half_map(prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+def test_the_score_is_half_auc_and_half_map(
+    prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
     import numpy as np
     from sklearn.metrics import roc_auc_score
 
@@ -82,11 +85,18 @@ def test_the_score_is_half_auc_and_half_map(prepared: PreparedBy, verdict: Verdi
         precisions.append(published_average_precision(actual, guess))
     area = roc_auc_score([int(osd) for _, _, osd in answers], [float(row[2]) for row in rows])
     found = verdict(NAME, submit(tmp_path, rows))
-    assert found["score"] == pytest.approx((2 * area - 1) / 2 + float(np.mean(precisions)) / 2, rel=1e-12)
-    assert found["details"] == {"map20": pytest.approx(np.mean(precisions)), "auc": pytest.approx(area)}
+    assert found["score"] == pytest.approx(
+        (2 * area - 1) / 2 + float(np.mean(precisions)) / 2, rel=1e-12
+    )
+    assert found["details"] == {
+        "map20": pytest.approx(np.mean(precisions)),
+        "auc": pytest.approx(area),
+    }
 
 
-def test_fault_a_score_below_zero_is_a_score(prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+def test_fault_a_score_below_zero_is_a_score(
+    prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
     """The published plots dropped every score of 0 and below as no submission."""
     rows = [(name, "", "0" if osd == "1" else "1") for name, _, osd in truth(prepared(NAME))]
     found = verdict(NAME, submit(tmp_path, rows))
@@ -112,10 +122,15 @@ def test_auc_by_hand(evaluator: dict[str, Any]) -> None:
     assert auc([(0.2, True), (0.8, True), (0.2, False), (0.5, False)]) == (0.5 + 0 + 1 + 1) / 4
 
 
-def test_the_agents_metric_is_the_evaluators(prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+def test_the_agents_metric_is_the_evaluators(
+    prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
     metric = runpy.run_path(str(load(NAME).folder / "env" / "metric.py"))
     answers = truth(prepared(NAME))
-    rows = [(name, f"7 {categories} 9", f"{n % 7 / 10}") for n, (name, categories, _) in enumerate(answers)]
+    rows = [
+        (name, f"7 {categories} 9", f"{n % 7 / 10}")
+        for n, (name, categories, _) in enumerate(answers)
+    ]
     expected = metric["score"](
         [[int(c) for c in row[1].split()] for row in answers],
         [[int(c) for c in row[1].split()] for row in rows],
@@ -155,20 +170,31 @@ def test_out_of_sample_images_are_darker(prepared: PreparedBy) -> None:
 def test_fault_the_documented_form_scores_and_so_does_the_training_files(
     form: str, prepared: PreparedBy, verdict: Verdict, tmp_path: Path
 ) -> None:
-    """The published evaluator split "[1.0, 9.0]" at blanks: a perfect submission in the documented form got 0."""
+    """The published evaluator split "[1.0, 9.0]" at blanks: a perfect submission in the documented
+    form got 0."""
     rows = []
     for name, categories, osd in truth(prepared(NAME)):
-        joined = categories if "[" not in form else categories.replace(" ", ".0, " if ".0" in form else ", ")
+        joined = (
+            categories
+            if "[" not in form
+            else categories.replace(" ", ".0, " if ".0" in form else ", ")
+        )
         rows.append((name, form.format(joined), osd))
     assert verdict(NAME, submit(tmp_path, rows))["score"] == 1.0
 
 
-def test_no_categories_at_all_are_allowed(prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
-    rows = [(name, "" if n % 2 else "[]", "1") for n, (name, _, _) in enumerate(truth(prepared(NAME)))]
+def test_no_categories_at_all_are_allowed(
+    prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
+    rows = [
+        (name, "" if n % 2 else "[]", "1") for n, (name, _, _) in enumerate(truth(prepared(NAME)))
+    ]
     assert verdict(NAME, submit(tmp_path, rows))["score"] == 0.0
 
 
-@pytest.mark.parametrize("text", ["nan", "1;2", "-1", "1.5", "1e3", "[1", "1,,2", "fish", "9" * 10, "\u0661"])
+@pytest.mark.parametrize(
+    "text", ["nan", "1;2", "-1", "1.5", "1e3", "[1", "1,,2", "fish", "9" * 10, "\u0661"]
+)
 def test_categories_that_are_none_are_refused(
     text: str, prepared: PreparedBy, verdict: Verdict, tmp_path: Path
 ) -> None:
@@ -180,7 +206,9 @@ def test_categories_that_are_none_are_refused(
 
 
 @pytest.mark.parametrize("text", ["1.01", "-0.5", "", "nan"])
-def test_osd_is_from_0_to_1(text: str, prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+def test_osd_is_from_0_to_1(
+    text: str, prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
     first, *rest = truth(prepared(NAME))
     found = verdict(NAME, submit(tmp_path, [(*first[:2], text), *rest]))
     assert found["verdict"] == "invalid_submission"
@@ -189,7 +217,9 @@ def test_osd_is_from_0_to_1(text: str, prepared: PreparedBy, verdict: Verdict, t
 
 def test_images_without_known_categories_do_not_count_for_map(tmp_path: Path) -> None:
     (tmp_path / "answers").mkdir()
-    write(tmp_path / "answers" / "answers.csv", [("a", "3 4", "0"), ("b", "", "1"), ("c", "5", "0")])
+    write(
+        tmp_path / "answers" / "answers.csv", [("a", "3 4", "0"), ("b", "", "1"), ("c", "5", "0")]
+    )
     submit(tmp_path, [("c", "9 5", "0.2"), ("b", "1 2 3", "0.9"), ("a", "3 4", "0.1")])
     found = judge(load(NAME).folder / "evaluator.py", tmp_path, tmp_path / "answers")
     assert found["score"] == pytest.approx(0.5 + (1 + 0.5) / 2 / 2)
@@ -203,7 +233,9 @@ def test_fault_a_placeholder_as_baseline_the_most_frequent_categories_are_no_suc
 ) -> None:
     """The published baseline was 1e-10, which anything beats."""
     task = load(NAME)
-    with (prepared(NAME).public / "multilabel_classification" / "train.csv").open(newline="") as file:
+    with (prepared(NAME).public / "multilabel_classification" / "train.csv").open(
+        newline=""
+    ) as file:
         lists = [json.loads(row["categories"]) for row in csv.DictReader(file)]
     counts: dict[int, int] = {}
     for categories in lists:
@@ -211,7 +243,9 @@ def test_fault_a_placeholder_as_baseline_the_most_frequent_categories_are_no_suc
             counts[int(category)] = counts.get(int(category), 0) + 1
     popular = " ".join(str(category) for category in sorted(counts, key=lambda c: -counts[c])[:20])
     for osd in ("0", "0.5", "1"):
-        found = verdict(NAME, submit(tmp_path, [(name, popular, osd) for name, _, _ in truth(prepared(NAME))]))
+        found = verdict(
+            NAME, submit(tmp_path, [(name, popular, osd) for name, _, _ in truth(prepared(NAME))])
+        )
         assert found["score"] > 0.1
         assert judge_score(task, "mini", found["score"]).outcome is Outcome.BELOW_THRESHOLD
 
@@ -219,14 +253,17 @@ def test_fault_a_placeholder_as_baseline_the_most_frequent_categories_are_no_suc
 def test_fault_one_prediction_for_all_the_starter_ranks_twenty_for_each_image(
     prepared: PreparedBy, tmp_path: Path
 ) -> None:
-    """The published starter wrote the prediction for the first validation image for every test image."""
+    """The published starter wrote the prediction for the first validation image for every test
+    image."""
     import shutil
     import subprocess
     import sys
 
     shutil.copytree(load(NAME).folder / "env", tmp_path, dirs_exist_ok=True)
     shutil.copytree(prepared(NAME).public, tmp_path, dirs_exist_ok=True)
-    done = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     rows = rows_of(tmp_path / "submission.csv")
     assert len({categories for _, categories, _ in rows}) > 1
@@ -269,7 +306,12 @@ def test_public_files_do_not_tell_what_test_images_show(prepared: PreparedBy) ->
     content = json.loads((public / "object_detection" / "eval.json").read_text())
     assert content["annotations"] == []
     assert [Path(image["file_name"]).stem for image in content["images"]] == asked
-    assert {key for image in content["images"] for key in image} == {"id", "file_name", "width", "height"}
+    assert {key for image in content["images"] for key in image} == {
+        "id",
+        "file_name",
+        "width",
+        "height",
+    }
     assert {row[1:] for row in rows_of(public / "sample_submission.csv")} == {("1 2 3", "0.5")}
     train = (public / "multilabel_classification" / "train.csv").read_text()
     assert not [name for name in asked if name in train]
@@ -290,12 +332,29 @@ def kaggle_files(raw: Path, count: int = 200) -> dict[str, list[int]]:
         (raw / "images" / f"{name}.png").write_bytes(name.encode())
         url = f"https://database.fathomnet.org/static/m3/{name}.png"
         images.append(
-            {"id": number, "file_name": f"{name}.png", "coco_url": url, "width": 9, "height": 9, "license": 0}
+            {
+                "id": number,
+                "file_name": f"{name}.png",
+                "coco_url": url,
+                "width": 9,
+                "height": 9,
+                "license": 0,
+            }
         )
-        annotations += [{"id": len(annotations) + 1, "image_id": number, "category_id": c, "bbox": []} for c in numbers]
-    content = {"info": {}, "images": images, "annotations": annotations, "categories": [{"id": 1, "name": "a"}]}
+        annotations += [
+            {"id": len(annotations) + 1, "image_id": number, "category_id": c, "bbox": []}
+            for c in numbers
+        ]
+    content = {
+        "info": {},
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": 1, "name": "a"}],
+    }
     (raw / "object_detection" / "train.json").write_text(json.dumps(content))
-    (raw / "object_detection" / "eval.json").write_text(json.dumps({"images": [{"id": 1, "file_name": "x.png"}]}))
+    (raw / "object_detection" / "eval.json").write_text(
+        json.dumps({"images": [{"id": 1, "file_name": "x.png"}]})
+    )
     return categories
 
 
@@ -303,7 +362,10 @@ def test_fault_no_real_truth_full_withholds_categories(full: Full, tmp_path: Pat
     categories = kaggle_files(tmp_path / "raw")
     public, hidden = full(NAME, tmp_path / "raw")
     with (public / "multilabel_classification" / "train.csv").open(newline="") as file:
-        train = {row["id"]: [int(c) for c in json.loads(row["categories"])] for row in csv.DictReader(file)}
+        train = {
+            row["id"]: [int(c) for c in json.loads(row["categories"])]
+            for row in csv.DictReader(file)
+        }
     assert all(numbers == categories[name] for name, numbers in train.items())
     known = {category for numbers in train.values() for category in numbers}
     rows = rows_of(hidden / "answers.csv")
@@ -325,16 +387,27 @@ def test_full_annotations_are_split_like_the_images(full: Full, tmp_path: Path) 
     train = json.loads((public / "object_detection" / "train.json").read_text())
     names = {image["id"]: Path(image["file_name"]).stem for image in train["images"]}
     assert set(names.values()) == set(categories) - set(asked)
-    assert {names[annotation["image_id"]] for annotation in train["annotations"]} == set(names.values())
+    assert {names[annotation["image_id"]] for annotation in train["annotations"]} == set(
+        names.values()
+    )
     content = json.loads((public / "object_detection" / "eval.json").read_text())
     assert [Path(image["file_name"]).stem for image in content["images"]] == asked
-    assert {key for image in content["images"] for key in image} == {"id", "file_name", "width", "height"}
+    assert {key for image in content["images"] for key in image} == {
+        "id",
+        "file_name",
+        "width",
+        "height",
+    }
     assert content["annotations"] == []
     for name in categories:
-        assert (public / "images" / f"{name}.png").samefile(tmp_path / "raw" / "images" / f"{name}.png")
+        assert (public / "images" / f"{name}.png").samefile(
+            tmp_path / "raw" / "images" / f"{name}.png"
+        )
 
 
-def test_full_refuses_other_files(full: Full, data_py: Callable[[str], ModuleType], tmp_path: Path) -> None:
+def test_full_refuses_other_files(
+    full: Full, data_py: Callable[[str], ModuleType], tmp_path: Path
+) -> None:
     kaggle_files(tmp_path / "raw")
     table = tmp_path / "raw" / "multilabel_classification" / "train.csv"
     with table.open("a") as file:
@@ -343,7 +416,9 @@ def test_full_refuses_other_files(full: Full, data_py: Callable[[str], ModuleTyp
         full(NAME, tmp_path / "raw")
     table.write_text("a,b\n")
     (tmp_path / "other").mkdir()
-    with pytest.raises(ValueError, match=r"train\.csv: expected the columns id, categories; found a, b"):
+    with pytest.raises(
+        ValueError, match=r"train\.csv: expected the columns id, categories; found a, b"
+    ):
         data_py(NAME).kaggle(tmp_path / "raw", tmp_path / "other")
 
 

@@ -38,7 +38,10 @@ def grades_of(rows: list[list[str]]) -> Any:
 
 
 def submit(folder: Path, ids: list[str], grades: Any) -> Path:
-    lines = [f"{id_},{','.join(repr(float(value)) for value in row)}\n" for id_, row in zip(ids, grades, strict=True)]
+    lines = [
+        f"{id_},{','.join(repr(float(value)) for value in row)}\n"
+        for id_, row in zip(ids, grades, strict=True)
+    ]
     (folder / "submission.csv").write_text(",".join(["text_id", *GRADES]) + "\n" + "".join(lines))
     return folder
 
@@ -65,10 +68,14 @@ def test_no_grades_and_no_known_essays_in_the_test_file(prepared: PreparedBy) ->
     assert [row[0] for row in test] == [row[0] for row in read(answers / "answers.csv")[1:]]
     for column in (0, 1):
         assert not {row[column] for row in train} & {row[column] for row in test}
-    assert {value for row in read(public / "sample_submission.csv")[1:] for value in row[1:]} == {"3.0"}
+    assert {value for row in read(public / "sample_submission.csv")[1:] for value in row[1:]} == {
+        "3.0"
+    }
 
 
-def test_the_score_is_the_mean_of_the_columns_errors(prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+def test_the_score_is_the_mean_of_the_columns_errors(
+    prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
     from sklearn.metrics import root_mean_squared_error
 
     rows = read(prepared("feedback").answers / "answers.csv")[1:]
@@ -76,10 +83,14 @@ def test_the_score_is_the_mean_of_the_columns_errors(prepared: PreparedBy, verdi
     guess = true + np.random.default_rng(2).normal(0.1, np.arange(1, 7) / 4, true.shape)
     order = random.Random(1).sample(range(len(rows)), len(rows))
     submit(tmp_path, [rows[n][0] for n in order], guess[order])
-    assert verdict("feedback", tmp_path)["score"] == pytest.approx(root_mean_squared_error(true, guess), rel=1e-12)
+    assert verdict("feedback", tmp_path)["score"] == pytest.approx(
+        root_mean_squared_error(true, guess), rel=1e-12
+    )
 
 
-def test_rows_are_joined_by_id_and_not_by_position(prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+def test_rows_are_joined_by_id_and_not_by_position(
+    prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
     rows = read(prepared("feedback").answers / "answers.csv")[1:]
     submit(tmp_path, [row[0] for row in reversed(rows)], grades_of(rows)[::-1])
     assert verdict("feedback", tmp_path)["score"] == 0.0
@@ -89,7 +100,9 @@ def test_rows_are_joined_by_id_and_not_by_position(prepared: PreparedBy, verdict
     assert "lacks ids in column text_id" in found["reason"]
 
 
-def test_the_metric_does_not_come_from_the_workspace(prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+def test_the_metric_does_not_come_from_the_workspace(
+    prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
     rows = read(prepared("feedback").answers / "answers.csv")[1:]
     for name in ("train", "statistics", "pytest_mlab"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the workspace')\n")
@@ -106,7 +119,9 @@ def test_the_starter_runs_keeps_the_ids_and_is_as_bad_as_random_numbers(
     assert judge_score(task, "mini", score).outcome is Outcome.BELOW_THRESHOLD
 
 
-def test_the_mean_of_the_training_grades_is_the_baseline_and_no_success(prepared: PreparedBy) -> None:
+def test_the_mean_of_the_training_grades_is_the_baseline_and_no_success(
+    prepared: PreparedBy,
+) -> None:
     task = load("feedback")
     baseline = task.variants["mini"].baseline
     assert baseline is not None
@@ -119,7 +134,9 @@ def test_the_mean_of_the_training_grades_is_the_baseline_and_no_success(prepared
         prepared("feedback").public / "train.csv",
         prepared("feedback").answers / "answers.csv",
     ))  # fmt: skip
-    assert score == pytest.approx(np.sqrt(((test - train.mean(axis=0)) ** 2).mean(axis=0)).mean(), rel=1e-9)
+    assert score == pytest.approx(
+        np.sqrt(((test - train.mean(axis=0)) ** 2).mean(axis=0)).mean(), rel=1e-9
+    )
 
 
 def test_a_constant_is_no_success(prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
@@ -130,18 +147,24 @@ def test_a_constant_is_no_success(prepared: PreparedBy, verdict: Verdict, tmp_pa
 
 @pytest.fixture
 def kagglehub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Kaggle's files in kagglehub's cache, and no account: 100 essays, sorted by id, with line breaks as there."""
+    """Kaggle's files in kagglehub's cache, and no account: 100 essays, sorted by id, with line
+    breaks as there."""
     pytest.importorskip("kagglehub")
     for name in ("KAGGLE_API_TOKEN", "KAGGLE_USERNAME", "KAGGLE_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(tmp_path / "no-account"))
     monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path / "kagglehub"))
-    lines = [f'{n:012X},"Dear ""friend"",\r\nessay {n}.",' + ",".join([str(1 + n % 9 / 2)] * 6) for n in range(100)]
+    lines = [
+        f'{n:012X},"Dear ""friend"",\r\nessay {n}.",' + ",".join([str(1 + n % 9 / 2)] * 6)
+        for n in range(100)
+    ]
     files = {
         "train.csv": ",".join(COLUMNS) + "\n" + "\n".join(lines) + "\n",
         "test.csv": "text_id,full_text\n0000C359D63E,Some text\n",
-        "sample_submission.csv": ",".join(["text_id", *GRADES]) + "\n0000C359D63E" + ",3.0" * 6 + "\n",
+        "sample_submission.csv": (
+            ",".join(["text_id", *GRADES]) + "\n0000C359D63E" + ",3.0" * 6 + "\n"
+        ),
     }
     kagglehub_has(tmp_path / "kagglehub", SLUG, files)
     return tmp_path / "kagglehub"
@@ -165,13 +188,19 @@ def test_full_cuts_kaggles_training_file_in_a_random_order_at_four_fifths(
     assert again.digest == full.digest
 
 
-def test_full_needs_the_rules_accepted_by_an_option_and_asks_nothing(kagglehub_cache: Path, tmp_path: Path) -> None:
+def test_full_needs_the_rules_accepted_by_an_option_and_asks_nothing(
+    kagglehub_cache: Path, tmp_path: Path
+) -> None:
     with pytest.raises(DataUnavailable, match=rf"competitions/{SLUG}/rules") as caught:
         prepare(load("feedback"), "full", tmp_path / "cache")
     assert f"--accept-rules {SLUG}" in caught.value.mend
 
 
-def test_full_refuses_another_file(full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path) -> None:
+def test_full_refuses_another_file(
+    full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path
+) -> None:
     (tmp_path / "train.csv").write_text("id,text\n1,x\n")
-    with pytest.raises(ValueError, match=r"train\.csv: expected the columns text_id, full_text, .*; found id, text"):
+    with pytest.raises(
+        ValueError, match=r"train\.csv: expected the columns text_id, full_text, .*; found id, text"
+    ):
         full("feedback", tmp_path)

@@ -40,36 +40,52 @@ def test_the_ames_table_has_kaggles_shape(prepared: Callable[[str], Prepared]) -
 
 
 def test_the_score_is_the_mean_absolute_error(
-    prepared: Callable[[str], Prepared], verdict: Callable[[str, Path], dict[str, Any]], tmp_path: Path
+    prepared: Callable[[str], Prepared],
+    verdict: Callable[[str, Path], dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     from sklearn.metrics import mean_absolute_error
 
-    answers = {row[0]: float(row[1]) for row in read(prepared("house-price").answers / "answers.csv")[1:]}
+    answers = {
+        row[0]: float(row[1]) for row in read(prepared("house-price").answers / "answers.csv")[1:]
+    }
     rng = random.Random(3)
     guess = {i: price * rng.uniform(0.5, 1.5) - 3.5 for i, price in answers.items()}
     ids = sorted(guess, key=lambda _: rng.random())
-    (tmp_path / "submission.csv").write_text("SalePrice,Id\n" + "".join(f"{guess[i]!r},{i}.0\n" for i in ids))
+    (tmp_path / "submission.csv").write_text(
+        "SalePrice,Id\n" + "".join(f"{guess[i]!r},{i}.0\n" for i in ids)
+    )
     expected = mean_absolute_error([answers[i] for i in ids], [guess[i] for i in ids])
     assert verdict("house-price", tmp_path)["score"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_price_out_of_this_world_is_no_score(
-    prepared: Callable[[str], Prepared], verdict: Callable[[str, Path], dict[str, Any]], tmp_path: Path
+    prepared: Callable[[str], Prepared],
+    verdict: Callable[[str, Path], dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     ids = [row[0] for row in read(prepared("house-price").answers / "answers.csv")[1:]]
-    (tmp_path / "submission.csv").write_text("Id,SalePrice\n" + "".join(f"{i},1.7e308\n" for i in ids))
+    (tmp_path / "submission.csv").write_text(
+        "Id,SalePrice\n" + "".join(f"{i},1.7e308\n" for i in ids)
+    )
     found = verdict("house-price", tmp_path)
     assert found["verdict"] == "invalid_submission"
     assert "expected a finite number from -1e+09 to 1e+09" in found["reason"]
 
 
-def test_full_takes_kaggles_training_file(full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path) -> None:
+def test_full_takes_kaggles_training_file(
+    full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path
+) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
     rows = [
-        [str(n), *("NA" if c == "Alley" else f"{c}, {n}" for c in KAGGLE[1:-1]), str(1000 * n)] for n in range(1, 11)
+        [str(n), *("NA" if c == "Alley" else f"{c}, {n}" for c in KAGGLE[1:-1]), str(1000 * n)]
+        for n in range(1, 11)
     ]
-    for name, table in {"train.csv": [KAGGLE, *rows], "test.csv": [KAGGLE[:-1], ["1461", *rows[0][1:-1]]]}.items():
+    for name, table in {
+        "train.csv": [KAGGLE, *rows],
+        "test.csv": [KAGGLE[:-1], ["1461", *rows[0][1:-1]]],
+    }.items():
         with (raw / name).open("w", newline="") as file:
             csv.writer(file).writerows(table)
     (raw / "sample_submission.csv").write_text("Id,SalePrice\n1461,1\n")
@@ -82,9 +98,12 @@ def test_full_takes_kaggles_training_file(full: Callable[[str, Path], tuple[Path
     assert sorted(path.name for path in public.iterdir()) == ["test.csv", "train.csv"]
 
 
-def test_full_refuses_another_file(full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path) -> None:
+def test_full_refuses_another_file(
+    full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path
+) -> None:
     (tmp_path / "train.csv").write_text("PassengerId,Survived\n1,0\n")
     with pytest.raises(
-        ValueError, match=r"train\.csv: expected Kaggle's columns Id, \.\.\., SalePrice; found PassengerId"
+        ValueError,
+        match=r"train\.csv: expected Kaggle's columns Id, \.\.\., SalePrice; found PassengerId",
     ):
         full("house-price", tmp_path)

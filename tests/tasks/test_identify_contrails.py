@@ -1,4 +1,5 @@
-"""identify-contrails: the global Dice coefficient, run-length encoding, hidden masks, the bucket's files."""
+"""identify-contrails: the global Dice coefficient, run-length encoding, hidden masks, the bucket's
+files."""
 
 from __future__ import annotations
 
@@ -74,17 +75,25 @@ def test_the_score_is_the_f1_of_all_pixels_together(
     answers = rows_of(prepared(NAME).answers / "answers.csv")
     rng = np.random.default_rng(2)
     truth = {record: decoded(text, (64, 64)) for record, text in answers.items()}
-    guess = {record: np.where(rng.random((64, 64)) < 0.3, 1 - mask, mask) for record, mask in truth.items()}
+    guess = {
+        record: np.where(rng.random((64, 64)) < 0.3, 1 - mask, mask)
+        for record, mask in truth.items()
+    }
     expected = f1_score(
         np.concatenate([mask.ravel() for mask in truth.values()]),
         np.concatenate([mask.ravel() for mask in guess.values()]),
     )
     assert 0.05 < expected < 0.5
-    found = verdict(NAME, submit(tmp_path, {record: encode["rle_encode"](mask) for record, mask in guess.items()}))
+    found = verdict(
+        NAME,
+        submit(tmp_path, {record: encode["rle_encode"](mask) for record, mask in guess.items()}),
+    )
     assert found["score"] == pytest.approx(expected, rel=1e-12)
 
 
-def by_hand(folder: Path, answers: dict[str, str], guess: dict[str, str], rows: int = 3, columns: int = 4) -> Any:
+def by_hand(
+    folder: Path, answers: dict[str, str], guess: dict[str, str], rows: int = 3, columns: int = 4
+) -> Any:
     hidden = folder / "answers"
     hidden.mkdir(exist_ok=True)
     (hidden / "shape.json").write_text(json.dumps({"rows": rows, "columns": columns}))
@@ -97,14 +106,19 @@ def test_dice_of_cases_by_hand(tmp_path: Path) -> None:
     answers = {"a": "2 3 7 1", "b": "-", "c": "12 1"}
     assert by_hand(tmp_path, answers, answers)["score"] == 1.0
     # a: pixels 3, 4, 5, 7 against 2, 3, 4, 7: three in common; b: two false ones; c: missed
-    assert by_hand(tmp_path, answers, {"a": "3 3 7 1", "b": "1 2", "c": "-"})["score"] == 2 * 3 / (4 + 6 + 1)
-    assert by_hand(tmp_path, answers, {"a": "1 12", "b": "1 12", "c": "1 12"})["score"] == 2 * 5 / (36 + 5)
+    assert by_hand(tmp_path, answers, {"a": "3 3 7 1", "b": "1 2", "c": "-"})["score"] == 2 * 3 / (
+        4 + 6 + 1
+    )
+    assert by_hand(tmp_path, answers, {"a": "1 12", "b": "1 12", "c": "1 12"})["score"] == 2 * 5 / (
+        36 + 5
+    )
 
 
 def test_fault_mean_of_images_an_empty_submission_scores_zero(
     prepared: PreparedBy, verdict: Verdict, tmp_path: Path
 ) -> None:
-    """The published evaluator averaged over images and gave 1 for each image rightly left empty: 0.35 here."""
+    """The published evaluator averaged over images and gave 1 for each image rightly left empty:
+    0.35 here."""
     sample = rows_of(prepared(NAME).public / "sample_submission.csv")
     assert set(sample.values()) == {"-"}
     assert verdict(NAME, submit(tmp_path, sample))["score"] == 0.0
@@ -115,13 +129,16 @@ def test_fault_mean_of_images_an_empty_submission_scores_zero(
 def test_fault_ids_of_the_sample_are_those_of_the_test_records(prepared: PreparedBy) -> None:
     """The published sample named two records that were not in the test set."""
     sample = rows_of(prepared(NAME).public / "sample_submission.csv")
-    assert sorted(sample) == sorted(path.name for path in (prepared(NAME).public / "test").iterdir())
+    assert sorted(sample) == sorted(
+        path.name for path in (prepared(NAME).public / "test").iterdir()
+    )
     assert sorted(sample) == sorted(rows_of(prepared(NAME).answers / "answers.csv"))
 
 
 @pytest.mark.parametrize("text", ["", " ", "NaN", "nan", "None", "[]"])
 def test_fault_empty_cells_are_a_clean_refusal(tmp_path: Path, text: str) -> None:
-    """The published evaluator raised AttributeError for an empty cell, which pandas reads as NaN."""
+    """The published evaluator raised AttributeError for an empty cell, which pandas reads as
+    NaN."""
     found = by_hand(tmp_path, {"a": "2 3", "b": "-"}, {"a": "2 3", "b": text})
     assert found["verdict"] == "invalid_submission"
     assert "expected '-' or pairs 'start length' in ascending order" in found["reason"]
@@ -192,26 +209,35 @@ def test_fault_a_starter_that_is_noise_no_constant_mask_is_a_success(
     full_mask = verdict(NAME, submit(tmp_path, dict.fromkeys(records, "1 4096")))["score"]
     assert baseline.mean == pytest.approx(full_mask)
     masks = [
-        np.load(path / "human_pixel_masks.npy")[..., 0] for path in sorted((prepared(NAME).public / "train").iterdir())
+        np.load(path / "human_pixel_masks.npy")[..., 0]
+        for path in sorted((prepared(NAME).public / "train").iterdir())
     ]
     frequent = np.mean(masks, axis=0)
     scores = [full_mask]
     for share in (0.0, 0.5, 0.75, 0.9, 0.97):
         mask = frequent >= np.quantile(frequent, share)
-        scores.append(verdict(NAME, submit(tmp_path, dict.fromkeys(records, encode["rle_encode"](mask))))["score"])
+        scores.append(
+            verdict(NAME, submit(tmp_path, dict.fromkeys(records, encode["rle_encode"](mask))))[
+                "score"
+            ]
+        )
     assert max(scores) > 1.1 * baseline.mean  # which is why success takes more than that
     for score in scores:
         assert judge_score(task, "mini", score).outcome is Outcome.BELOW_THRESHOLD
 
 
-def test_fault_a_starter_that_is_noise_random_weights_are_hardly_ever_a_success(prepared: PreparedBy) -> None:
+def test_fault_a_starter_that_is_noise_random_weights_are_hardly_ever_a_success(
+    prepared: PreparedBy,
+) -> None:
     """Single pixels of the training records weighed at random, as the unseeded starter does."""
     absolute = load(NAME).threshold.absolute
     assert absolute is not None
     images, truth = [], []
     for path in sorted((prepared(NAME).public / "train").iterdir()):
         band = {n: np.load(path / f"band_{n}.npy")[..., 4].astype(float) for n in (11, 14, 15)}
-        images.append([(band[15] - band[14] + 4) / 6, (band[14] - band[11] + 4) / 9, (band[14] - 243) / 60])
+        images.append(
+            [(band[15] - band[14] + 4) / 6, (band[14] - band[11] + 4) / 9, (band[14] - 243) / 60]
+        )
         truth.append(np.load(path / "human_pixel_masks.npy")[..., 0].ravel() > 0)
     pixels = np.concatenate([np.reshape(image, (3, -1)) for image in images], axis=1)[:, ::7]
     contrail = np.concatenate(truth)[::7]
@@ -228,7 +254,9 @@ def test_fault_a_starter_that_is_noise_random_weights_are_hardly_ever_a_success(
 # --- data ------------------------------------------------------------------------------------------------------
 
 
-def test_generated_records_have_bands_and_masks_of_the_published_layout(prepared: PreparedBy) -> None:
+def test_generated_records_have_bands_and_masks_of_the_published_layout(
+    prepared: PreparedBy,
+) -> None:
     public = prepared(NAME).public
     train = sorted((public / "train").iterdir())
     assert len(train) == 160
@@ -250,21 +278,32 @@ def test_generated_records_have_bands_and_masks_of_the_published_layout(prepared
 def test_test_records_hold_bands_only(prepared: PreparedBy) -> None:
     public = prepared(NAME).public
     assert len(list((public / "test").iterdir())) == 60
-    assert {path.name for path in (public / "test").glob("*/*")} == {f"band_{n}.npy" for n in (11, 14, 15)}
-    assert not {path.name for path in (public / "test").iterdir()} & {p.name for p in (public / "train").iterdir()}
+    assert {path.name for path in (public / "test").glob("*/*")} == {
+        f"band_{n}.npy" for n in (11, 14, 15)
+    }
+    assert not {path.name for path in (public / "test").iterdir()} & {
+        p.name for p in (public / "train").iterdir()
+    }
 
 
 def test_metadata_name_the_records(prepared: PreparedBy) -> None:
     public = prepared(NAME).public
     for name, folder in (("train", "train"), ("validation", "test")):
         metadata = json.loads((public / f"{name}_metadata.json").read_text())
-        assert sorted(entry["record_id"] for entry in metadata) == sorted(p.name for p in (public / folder).iterdir())
+        assert sorted(entry["record_id"] for entry in metadata) == sorted(
+            p.name for p in (public / folder).iterdir()
+        )
 
 
 def test_fault_a_misspelt_name_all_data_are_read_only() -> None:
     """The published list said validations_metadata.json, which no file is called."""
     patterns = load(NAME).read_only
-    for name in ("validation_metadata.json", "train_metadata.json", "test/1/band_11.npy", "train/1/band_11.npy"):
+    for name in (
+        "validation_metadata.json",
+        "train_metadata.json",
+        "test/1/band_11.npy",
+        "train/1/band_11.npy",
+    ):
         assert any(fnmatch(name, pattern) for pattern in patterns), name
 
 
@@ -273,22 +312,27 @@ def test_fault_a_misspelt_name_all_data_are_read_only() -> None:
 
 @pytest.fixture
 def bucket(tmp_path: Path) -> Path:
-    """Three small files of the bucket's kind, written by TensorFlow 2.21: 4 x 6 pixels, 8 frames, 4 labellers; record
-    2 has no contrail, the validation file no individual masks."""
-    with tarfile.open(Path(__file__).parents[1] / "data" / "files" / "contrails-tfrecords.tar.xz") as archive:
+    """Three small files of the bucket's kind, written by TensorFlow 2.21: 4 x 6 pixels, 8 frames, 4
+    labellers; record 2 has no contrail, the validation file no individual masks."""
+    with tarfile.open(
+        Path(__file__).parents[1] / "data" / "files" / "contrails-tfrecords.tar.xz"
+    ) as archive:
         archive.extractall(tmp_path / "raw", filter="data")
     return tmp_path / "raw"
 
 
 def written(seed: int) -> tuple[Mask, Mask]:
-    """What TensorFlow was given for a record: bands (band, row, column, frame) and masks (row, column, 1, labeller)."""
+    """What TensorFlow was given for a record: bands (band, row, column, frame) and masks (row,
+    column, 1, labeller)."""
     rng = np.random.RandomState(seed)
     bands = [200.0 + n * 10 + rng.randint(0, 80, (4, 6, 8)) / 8.0 for n in range(9)]
     masks = rng.randint(0, 2, (4, 6, 1, 4)) * (seed != 2)
     return np.stack(bands), masks
 
 
-def test_full_reads_what_tensorflow_wrote(full: Callable[[str, Path], tuple[Path, Path]], bucket: Path) -> None:
+def test_full_reads_what_tensorflow_wrote(
+    full: Callable[[str, Path], tuple[Path, Path]], bucket: Path
+) -> None:
     public, answers = full(NAME, bucket)
     train = {"0000000000": 1, "0000000001": 2, "0000100000": 3}
     assert {path.name for path in (public / "train").iterdir()} == set(train)
@@ -325,28 +369,40 @@ def test_full_hides_the_masks_of_the_validation_records(
     assert len(json.loads((public / "train_metadata.json").read_text())) == 3
 
 
-def test_full_refuses_files_that_are_not_whole(full: Callable[[str, Path], tuple[Path, Path]], bucket: Path) -> None:
+def test_full_refuses_files_that_are_not_whole(
+    full: Callable[[str, Path], tuple[Path, Path]], bucket: Path
+) -> None:
     file = bucket / "train.tfrecords-00000-of-00100"
     file.write_bytes(file.read_bytes()[:-1000])
     with pytest.raises(ValueError, match=r"train\.tfrecords-00000-of-00100 is cut off"):
         full(NAME, bucket)
 
 
-def test_full_refuses_a_part_without_records(full: Callable[[str, Path], tuple[Path, Path]], bucket: Path) -> None:
+def test_full_refuses_a_part_without_records(
+    full: Callable[[str, Path], tuple[Path, Path]], bucket: Path
+) -> None:
     (bucket / "validation.tfrecords-00000-of-00100").write_bytes(b"")
     with pytest.raises(ValueError, match=r"there is no record in validation\.tfrecords"):
         full(NAME, bucket)
 
 
-def test_full_comes_from_the_public_bucket(tmp_path: Path, bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_comes_from_the_public_bucket(
+    tmp_path: Path, bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The whole way: listed, one download cut and taken up again, checked, prepared."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(download, "_sleep", lambda seconds: None)
-    files = {f"20230419/tfrecords/{path.name}": path.read_bytes() for path in sorted(bucket.iterdir())}
+    files = {
+        f"20230419/tfrecords/{path.name}": path.read_bytes() for path in sorted(bucket.iterdir())
+    }
     with file_server() as server:
-        bucket_serves(server, "goes_contrails_dataset", {**files, "20230419/Instruction.pdf": b"%PDF"})
+        bucket_serves(
+            server, "goes_contrails_dataset", {**files, "20230419/Instruction.pdf": b"%PDF"}
+        )
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.address)
-        address = "/goes_contrails_dataset/20230419/tfrecords/train.tfrecords-00001-of-00100?generation=2"
+        address = (
+            "/goes_contrails_dataset/20230419/tfrecords/train.tfrecords-00001-of-00100?generation=2"
+        )
         server.cut_once[address] = Cut(5000)
         ready = prepare(load(NAME), "full", tmp_path / "cache")
         assert sorted(filter(None, server.ranges)) == ["bytes=5000-"]

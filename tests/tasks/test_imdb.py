@@ -26,7 +26,13 @@ from tests.data.shapes import hub_cache_has
 from tests.tasks.conftest import load
 
 MODEL = "distilbert-base-uncased"
-MODEL_FILES = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+MODEL_FILES = [
+    "config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+]
 
 PreparedBy = Callable[[str], Prepared]
 Verdict = Callable[[str, Path], dict[str, Any]]
@@ -42,7 +48,10 @@ def labels_of(prepared: Prepared) -> list[int]:
 
 
 def submit(folder: Path, probabilities: Any) -> Path:
-    lines = [f"{idx},{first!r},{second!r}\n" for idx, (first, second) in enumerate(probabilities.tolist())]
+    lines = [
+        f"{idx},{first!r},{second!r}\n"
+        for idx, (first, second) in enumerate(probabilities.tolist())
+    ]
     random.Random(3).shuffle(lines)
     (folder / "submission.csv").write_text("idx,0,1\n" + "".join(lines))
     return folder
@@ -58,7 +67,8 @@ def test_the_test_file_has_no_labels(prepared: PreparedBy) -> None:
 
 
 def test_the_order_of_the_reviews_does_not_tell_their_labels(prepared: PreparedBy) -> None:
-    """The published test split has 12,500 negative reviews first: saying 0, then 1, is right everywhere."""
+    """The published test split has 12,500 negative reviews first: saying 0, then 1, is right
+    everywhere."""
     train = [int(row[2]) for row in read(prepared("imdb").public / "imdb" / "train.csv")[1:]]
     for labels in (train, labels_of(prepared("imdb"))):
         assert sum(labels) * 2 == len(labels)
@@ -87,7 +97,9 @@ def test_a_constant_is_right_half_of_the_time_and_no_success(
     assert judge_score(load("imdb"), "mini", score).outcome is Outcome.BELOW_THRESHOLD
 
 
-def test_of_equal_probabilities_the_first_counts(prepared: PreparedBy, verdict: Verdict, tmp_path: Path) -> None:
+def test_of_equal_probabilities_the_first_counts(
+    prepared: PreparedBy, verdict: Verdict, tmp_path: Path
+) -> None:
     labels = np.array(labels_of(prepared("imdb")))
     probabilities = np.stack([1.0 - labels, labels], axis=1)
     probabilities[labels == 0] = 0.5
@@ -98,7 +110,9 @@ def test_no_review_occurs_twice_and_the_label_is_what_most_opinions_say(
     prepared: PreparedBy, data_py: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     public = prepared("imdb").public
-    texts = [row[1] for name in ("train", "test") for row in read(public / "imdb" / f"{name}.csv")[1:]]
+    texts = [
+        row[1] for name in ("train", "test") for row in read(public / "imdb" / f"{name}.csv")[1:]
+    ]
     assert len(set(texts)) == 3000
     assert 60 < np.mean([len(text.split()) for text in texts]) < 150
     assert np.mean(["<br /><br />" in text for text in texts]) > 0.5
@@ -120,7 +134,9 @@ def test_nothing_is_downloaded_while_an_agent_works(prepared: PreparedBy, tmp_pa
     shutil.copytree(prepared("imdb").public, tmp_path, dirs_exist_ok=True)
     shutil.copy(load("imdb").folder / "baseline" / "train.py", tmp_path)
     offline = "import runpy, socket\nsocket.socket.connect = None\nrunpy.run_path('train.py')\n"
-    done = subprocess.run([sys.executable, "-c", offline], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", offline], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert len(read(tmp_path / "submission.csv")) == 1001
 
@@ -130,7 +146,8 @@ def test_nothing_is_downloaded_while_an_agent_works(prepared: PreparedBy, tmp_pa
 
 @pytest.fixture
 def full_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
-    """The task, and small files of the true layout for all its sources in the hub's cache; there is no network."""
+    """The task, and small files of the true layout for all its sources in the hub's cache; there is
+    no network."""
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     constants = pytest.importorskip("huggingface_hub.constants")
@@ -158,15 +175,27 @@ def full_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
     return replace(task, variants={**task.variants, "full": variant})
 
 
-def test_full_hides_the_labels_shuffles_and_brings_the_model(full_task: Task, tmp_path: Path) -> None:
+def test_full_hides_the_labels_shuffles_and_brings_the_model(
+    full_task: Task, tmp_path: Path
+) -> None:
     full = prepare(full_task, "full", tmp_path / "cache")
     train, test = (read(full.public / "imdb" / f"{name}.csv") for name in ("train", "test"))
     answers = read(full.answers / "answers.csv")
-    assert (train[0], test[0], answers[0]) == (["idx", "text", "label"], ["idx", "text"], ["idx", "label"])
-    for name, rows in (("train", train[1:]), ("test", [[*row, answers[n][1]] for n, row in enumerate(test[1:], 1)])):
+    assert (train[0], test[0], answers[0]) == (
+        ["idx", "text", "label"],
+        ["idx", "text"],
+        ["idx", "label"],
+    )
+    for name, rows in (
+        ("train", train[1:]),
+        ("test", [[*row, answers[n][1]] for n, row in enumerate(test[1:], 1)]),
+    ):
         assert [row[0] for row in rows] == [str(n) for n in range(40)]
         numbers = [int(row[1].split('"')[1]) for row in rows]
-        assert all(row[1] == f'{name} "{n}"<br /><br />good, or bad?' for row, n in zip(rows, numbers, strict=True))
+        assert all(
+            row[1] == f'{name} "{n}"<br /><br />good, or bad?'
+            for row, n in zip(rows, numbers, strict=True)
+        )
         assert [int(row[2]) for row in rows] == [int(n >= 20) for n in numbers]
         assert sorted(numbers) == list(range(40)) != numbers
     assert {path.name for path in (full.public / "imdb" / MODEL).iterdir()} == set(MODEL_FILES)
@@ -183,16 +212,24 @@ def test_full_pins_revisions_and_checksums() -> None:
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        ({"review": ["a"], "label": [1]}, "expected the columns text and label; found review, label"),
+        (
+            {"review": ["a"], "label": [1]},
+            "expected the columns text and label; found review, label",
+        ),
         ({"text": ["a", "b"], "label": [-1, -1]}, r"expected the labels 0 and 1; found \[-1\]"),
     ],
 )
 def test_full_refuses_other_files(
-    full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path, columns: dict[str, list[Any]], reason: str
+    full: Callable[[str, Path], tuple[Path, Path]],
+    tmp_path: Path,
+    columns: dict[str, list[Any]],
+    reason: str,
 ) -> None:
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "raw" / "plain_text").mkdir(parents=True)
-    parquet.write_table(pa.table(columns), tmp_path / "raw" / "plain_text" / "train-00000-of-00001.parquet")
+    parquet.write_table(
+        pa.table(columns), tmp_path / "raw" / "plain_text" / "train-00000-of-00001.parquet"
+    )
     with pytest.raises(ValueError, match=rf"train-00000-of-00001\.parquet: {reason}"):
         full("imdb", tmp_path / "raw")

@@ -1,4 +1,5 @@
-"""llama-inference: only code that generates the same tokens is timed, and only the evaluator's clock counts."""
+"""llama-inference: only code that generates the same tokens is timed, and only the evaluator's
+clock counts."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from tests.tasks.conftest import load
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
-torch.set_num_threads(1)  # as in the evaluator's sandbox: this process compares tokens, and others have work to do
+torch.set_num_threads(
+    1
+)  # as in the evaluator's sandbox: this process compares tokens, and others have work to do
 
 FOLDER = load("llama-inference").folder
 STARTER = (FOLDER / "env" / "inference.py").read_text()
@@ -66,7 +69,9 @@ def model(prepared: PreparedBy, llama: Any) -> Any:
 
 def test_the_model_is_that_of_transformers(prepared: PreparedBy, model: Any) -> None:
     transformers = pytest.importorskip("transformers")
-    other = transformers.LlamaForCausalLM.from_pretrained(prepared("llama-inference").public / "model").eval()
+    other = transformers.LlamaForCausalLM.from_pretrained(
+        prepared("llama-inference").public / "model"
+    ).eval()
     tokens = torch.randint(0, 3000, (2, 17), generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         assert torch.allclose(model.logits(tokens), other(tokens).logits, atol=1e-3)
@@ -100,45 +105,64 @@ def test_the_reference_is_faster(submit: Submit) -> None:
 def test_16_bit_weights_stay_legal(submit: Submit) -> None:
     lower = STARTER.replace(
         "return from_folder(folder)",
-        "model = from_folder(folder)\n"
-        "    model.weights = {n: w.bfloat16().float() for n, w in model.weights.items()}\n    return model",
+        "model = from_folder(folder)\n    model.weights = {n: w.bfloat16().float() for n, w in"
+        " model.weights.items()}\n    return model",
     )
     assert lower != STARTER
     assert submit(lower)["verdict"] == "scored"
 
 
 def test_fault_mended_a_time_in_a_file_or_a_stopped_clock_plays_no_part(submit: Submit) -> None:
-    tricks = "import time\ntime.perf_counter = time.time = time.monotonic = lambda: 0.0\nprint('0.0001 s')\n"
+    tricks = (
+        "import time\ntime.perf_counter = time.time = time.monotonic = lambda: 0.0\nprint('0.0001"
+        " s')\n"
+    )
     assert submit(tricks + STARTER)["score"] > 0.5  # believed, it would be 0 or far below
 
 
 NEXT = "scores = model.logits(tokens)[:, -1]"
 WRONG = {
-    "random tokens": (STARTER.replace(NEXT, "scores = torch.rand(len(tokens), 3000)"), "what the model finds best"),
+    "random tokens": (
+        STARTER.replace(NEXT, "scores = torch.rand(len(tokens), 3000)"),
+        "what the model finds best",
+    ),
     "first token only": (
         STARTER.replace("for _ in range(new_tokens):", "for _ in range(1):").replace(
-            "    return tokens\n", "    return torch.nn.functional.pad(tokens, (0, new_tokens - 1))\n"
+            "    return tokens\n",
+            "    return torch.nn.functional.pad(tokens, (0, new_tokens - 1))\n",
         ),
         "what the model finds best",
     ),
     "first row only": (
-        STARTER.replace("    return tokens\n", "    tokens[1:, -new_tokens:] = 7\n    return tokens\n"),
+        STARTER.replace(
+            "    return tokens\n", "    tokens[1:, -new_tokens:] = 7\n    return tokens\n"
+        ),
         "what the model finds best",
     ),
     "three layers": (
         STARTER.replace(
             "return from_folder(folder)",
-            "model = from_folder(folder)\n    model.config['num_hidden_layers'] = 3\n    return model",
+            "model = from_folder(folder)\n    model.config['num_hidden_layers'] = 3\n    return"
+            " model",
         ),
         "what the model finds best",
     ),
-    "another prompt": (STARTER.replace("    return tokens\n", "    return tokens + 1\n"), "another prompt"),
+    "another prompt": (
+        STARTER.replace("    return tokens\n", "    return tokens + 1\n"),
+        "another prompt",
+    ),
     "no such token": (
         STARTER.replace("    return tokens\n", "    tokens[:, -1] = 3000\n    return tokens\n"),
         "not in the vocabulary of 3000",
     ),
-    "new tokens only": (STARTER.replace("    return tokens\n", "    return tokens[:, -new_tokens:]\n"), "of shape"),
-    "scores": (STARTER.replace("    return tokens\n", "    return tokens.float()\n"), "float32 of shape"),
+    "new tokens only": (
+        STARTER.replace("    return tokens\n", "    return tokens[:, -new_tokens:]\n"),
+        "of shape",
+    ),
+    "scores": (
+        STARTER.replace("    return tokens\n", "    return tokens.float()\n"),
+        "float32 of shape",
+    ),
     "renamed": (STARTER.replace("def generate", "def produce"), "has no attribute 'generate'"),
     "no Python": ("def generate(:\n", "SyntaxError"),
     "runs at import": ("import os\nos._exit(0)\n", "cannot be loaded: it ended with exit status 0"),
@@ -196,12 +220,16 @@ def unpack(answers: Path, folder: Path) -> None:
         (folder / name).write_bytes(gzip.decompress((answers / f"{name}.gz").read_bytes()))
 
 
-def test_workspace_and_evaluator_have_the_same_weights(prepared: PreparedBy, tmp_path: Path) -> None:
+def test_workspace_and_evaluator_have_the_same_weights(
+    prepared: PreparedBy, tmp_path: Path
+) -> None:
     from safetensors.torch import load_file
 
     data = prepared("llama-inference")
     unpack(data.answers, tmp_path)
-    public, hidden = (load_file(place / "model.safetensors") for place in (data.public / "model", tmp_path))
+    public, hidden = (
+        load_file(place / "model.safetensors") for place in (data.public / "model", tmp_path)
+    )
     assert public.keys() == hidden.keys()
     assert all(torch.equal(public[name], hidden[name]) for name in public)
 
@@ -217,9 +245,17 @@ def test_full_takes_a_published_model(
     for name in ("inference.py", "llama.py"):
         shutil.copy(FOLDER / "env" / name, raw)
     mini = prepared("llama-inference").public / "model"
-    weights = {n: w.bfloat16() for n, w in load_file(mini / "model.safetensors").items() if n != "lm_head.weight"}
+    weights = {
+        n: w.bfloat16()
+        for n, w in load_file(mini / "model.safetensors").items()
+        if n != "lm_head.weight"
+    }
     save_file(weights, raw / "model.safetensors", metadata={"format": "pt"})
-    config = {**json.loads((mini / "config.json").read_text()), "tie_word_embeddings": True, "rope_theta": 100000}
+    config = {
+        **json.loads((mini / "config.json").read_text()),
+        "tie_word_embeddings": True,
+        "rope_theta": 100000,
+    }
     (raw / "config.json").write_text(json.dumps(config))
 
     public, answers = full("llama-inference", raw)

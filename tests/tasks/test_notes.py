@@ -1,4 +1,5 @@
-"""What the notes say that solutions score: degenerate, weak, good, very good ones, in this order; and who succeeds."""
+"""What the notes say that solutions score: degenerate, weak, good, very good ones, in this order;
+and who succeeds."""
 
 from __future__ import annotations
 
@@ -24,14 +25,19 @@ PreparedBy = Callable[[str], Prepared]
 Verdict = Callable[[str, Path], dict[str, Any]]
 
 LEVELS = ("degenerate", "weak", "good", "very good")
-# Their score is a time or their submission a program: there is no degenerate one that the evaluator accepts.
+# Their score is a time or their submission a program: there is no degenerate one that the evaluator
+# accepts.
 PROGRAMS = ("llama-inference", "vectorization")
 
 
 def table(name: str) -> list[tuple[str, str]]:
     """The rows of the notes' table of solutions: what was tried, and the score as it is written."""
     text = (load(name).folder / "notes.md").read_text(encoding="utf-8")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
     assert rows[0][0] == "solution"
     return [(row[0], row[1].replace(",", "")) for row in rows[2:]]
 
@@ -84,7 +90,9 @@ def test_no_degenerate_solution_succeeds_and_good_ones_do(name: str) -> None:
 def test_the_recorded_reference_is_in_the_table(name: str) -> None:
     reference = load(name).variants["mini"].reference
     assert reference is not None
-    (found,) = [score for what, score in table(name) if re.match(r"(very good, |good, )?reference:", what)]
+    (found,) = [
+        score for what, score in table(name) if re.match(r"(very good, |good, )?reference:", what)
+    ]
     assert float(found.split()[0]) == pytest.approx(reference.mean, rel=0.01)
 
 
@@ -101,7 +109,9 @@ def everywhere(data: Prepared, folder: Path, **values: object) -> Path:
     rows = read(data.answers / "answers.csv")
     key = next(iter(rows[0]))
     with (folder / "submission.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([[key, *values], *([row[key], *values.values()] for row in rows)])
+        csv.writer(file).writerows(
+            [[key, *values], *([row[key], *values.values()] for row in rows)]
+        )
     return folder
 
 
@@ -114,7 +124,9 @@ def amp(data: Prepared, folder: Path) -> Path:
 
 def house_price(data: Prepared, folder: Path) -> Path:
     return everywhere(
-        data, folder, SalePrice=median(float(row["SalePrice"]) for row in read(data.public / "train.csv"))
+        data,
+        folder,
+        SalePrice=median(float(row["SalePrice"]) for row in read(data.public / "train.csv")),
     )
 
 
@@ -126,11 +138,16 @@ def spaceship_titanic(data: Prepared, folder: Path) -> Path:
 def feedback(data: Prepared, folder: Path) -> Path:
     rows = read(data.public / "train.csv")
     columns = load("feedback").submission.columns[1:]
-    return everywhere(data, folder, **{c: sum(float(row[c]) for row in rows) / len(rows) for c in columns})
+    return everywhere(
+        data, folder, **{c: sum(float(row[c]) for row in rows) / len(rows) for c in columns}
+    )
 
 
 def fathomnet(data: Prepared, folder: Path) -> Path:
-    lists = [json.loads(row["categories"]) for row in read(data.public / "multilabel_classification" / "train.csv")]
+    lists = [
+        json.loads(row["categories"])
+        for row in read(data.public / "multilabel_classification" / "train.csv")
+    ]
     counts = Counter(int(category) for categories in lists for category in categories)
     popular = " ".join(str(category) for category, _ in counts.most_common(20))
     return everywhere(data, folder, categories=popular, osd=0.5)
@@ -154,7 +171,9 @@ def cifar10(data: Prepared, folder: Path) -> Path:
 def ogbn_arxiv(data: Prepared, folder: Path) -> Path:
     import gzip
 
-    known = gzip.decompress((data.public / "networks/ogbn_arxiv/raw/node-label.csv.gz").read_bytes()).split()
+    known = gzip.decompress(
+        (data.public / "networks/ogbn_arxiv/raw/node-label.csv.gz").read_bytes()
+    ).split()
     subject = Counter(label.decode() for label in known if label != b"-1").most_common(1)[0][0]
     return everywhere(data, folder, label=subject)
 

@@ -1,4 +1,5 @@
-"""All thirteen tasks, recorded against a server that answers by a script, then replayed where there is no network."""
+"""All thirteen tasks, recorded against a server that answers by a script, then replayed where there
+is no network."""
 
 from __future__ import annotations
 
@@ -16,7 +17,14 @@ import pytest
 from pytest_mlab.core.trial import Outcome, TrialResult
 from pytest_mlab.lib.locate import builtin
 from pytest_mlab.models.recording.matching import without_volatile
-from pytest_mlab.store.events import AgentEnded, Evaluation, Event, ModelCall, StepDone, TrialFinished
+from pytest_mlab.store.events import (
+    AgentEnded,
+    Evaluation,
+    Event,
+    ModelCall,
+    StepDone,
+    TrialFinished,
+)
 from pytest_mlab.store.rundir import RunDir
 from tests.faults.session import Said, Session
 from tests.support.research_replies import research_reply, submit
@@ -50,8 +58,10 @@ print(f"{{len(rows) - 1}} rows in {{time.time() - begin:.6f} s")
 def constant(file: str, key: str, **values: object) -> str:
     """A script that says the same of every row of ``file``."""
     return _TABLE.format(
-        rows=f'rows = [["{key}", *{list(values)}]]\n'
-        f'rows += [[row["{key}"], *{list(values.values())}] for row in csv.DictReader(open("{file}", newline=""))]'
+        rows=(
+            f'rows = [["{key}", *{list(values)}]]\nrows += [[row["{key}"],'
+            f' *{list(values.values())}] for row in csv.DictReader(open("{file}", newline=""))]'
+        )
     )
 
 
@@ -102,8 +112,8 @@ SCRIPTS: dict[str, str] = {
     "ogbn-arxiv": _TABLE.format(rows=ONE_SUBJECT),
     "spaceship-titanic": constant("test.csv", "PassengerId", Transported=True),
 }
-"""The two timed tasks ask for fast code in place of a file: vectorization gets its reference solution, llama-inference
-code that is refused before it is timed."""
+"""The two timed tasks ask for fast code in place of a file: vectorization gets its reference
+solution, llama-inference code that is refused before it is timed."""
 
 ECHO = """\
 def load_model(folder):
@@ -124,7 +134,10 @@ def replies(task: str) -> list[str]:
         return [research_reply("Write File", {"file_name": name, "content": code}), submit()]
     write = ("Write File", {"file_name": "make.py", "content": SCRIPTS[task]})
     if task == "spaceship-titanic":  # through the model that edits
-        write = ("Edit Script (AI)", {"script_name": "make.py", "edit_instruction": "write it", "save_name": "make.py"})
+        write = (
+            "Edit Script (AI)",
+            {"script_name": "make.py", "edit_instruction": "write it", "save_name": "make.py"},
+        )
     run = ("Execute Script", {"script_name": "make.py"})
     return [*(research_reply(name, args) for name, args in (look, write, run)), submit()]
 
@@ -159,11 +172,24 @@ class Runs:
     def play(self, name: str, *args: str, key: str = "", offline: bool = True) -> Said:
         """pytest into the run directory ``name``."""
         session = Session(self.session.path, name=name)
-        env = session.environ({"OPENAI_BASE_URL": self.url, **({"OPENAI_API_KEY": key} if key else {})})
-        words = [f"--mlab-suite={SUITE}", f"--mlab-model={MAIN}", f"--mlab-edit-model={EDIT}", "--mlab-max-time=10m"]
+        env = session.environ(
+            {"OPENAI_BASE_URL": self.url, **({"OPENAI_API_KEY": key} if key else {})}
+        )
+        words = [
+            f"--mlab-suite={SUITE}",
+            f"--mlab-model={MAIN}",
+            f"--mlab-edit-model={EDIT}",
+            "--mlab-max-time=10m",
+        ]
         command = [*(self.offline if offline else ()), *session.words(*words, *args)]
         done = subprocess.run(
-            command, cwd=session.path, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
+            command,
+            cwd=session.path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
         )
         return Said(done.returncode, done.stdout, done.stderr)
 
@@ -173,18 +199,25 @@ class Runs:
 
     def result(self, name: str, task: str) -> TrialResult:
         """The result of the only trial on ``task``."""
-        return next(result for trial, result in self.run(name).results().items() if trial.task == task)
+        return next(
+            result for trial, result in self.run(name).results().items() if trial.task == task
+        )
 
     def trace(self, name: str, task: str) -> list[dict[str, Any]]:
         """The trace of the only trial on ``task``, in what matters."""
         run = self.run(name)
         trial = next(trial for trial in run.plan.trials if trial.task == task)
-        return [essence(run, event, timed=task == "vectorization") for event in run.trial(trial).events()]
+        return [
+            essence(run, event, timed=task == "vectorization")
+            for event in run.trial(trial).events()
+        ]
 
 
 def essence(run: RunDir, event: Event, *, timed: bool) -> dict[str, Any]:
     """An event without points in time, processes, and what a timed task measured."""
-    kept = event.model_dump(exclude={"t", "pid"} if isinstance(event, ModelCall) else {"t", "pid", "seconds"})
+    kept = event.model_dump(
+        exclude={"t", "pid"} if isinstance(event, ModelCall) else {"t", "pid", "seconds"}
+    )
     if isinstance(event, (ModelCall, StepDone, AgentEnded)):
         del kept["ledger"]["seconds"]
     if isinstance(event, ModelCall):
@@ -199,7 +232,8 @@ def essence(run: RunDir, event: Event, *, timed: bool) -> dict[str, Any]:
 
 
 def without_network() -> tuple[str, ...]:
-    """The command that runs another one where not even the loopback interface is up; () when this machine has none."""
+    """The command that runs another one where not even the loopback interface is up; () when this
+    machine has none."""
     for words in (("unshare", "--net"), ("unshare", "--net", "--map-root-user")):
         if (
             shutil.which("unshare")
@@ -218,7 +252,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     driver = Driver({task: load(task).description.strip() for task in TASKS})
     with ScriptedServer(driver, key=KEY) as server:
         runs = Runs(session, server.base_url, 0, offline)
-        said = runs.play("recorded", "--mlab-record=recordings", "--mlab-gate=none", "-n2", key=KEY, offline=False)
+        said = runs.play(
+            "recorded",
+            "--mlab-record=recordings",
+            "--mlab-gate=none",
+            "-n2",
+            key=KEY,
+            offline=False,
+        )
         assert said.ret == 0, said.out + said.err
         asked = len(server.requests)
         # The server goes on: a replay that asked it would be noticed, if it could.
@@ -233,14 +274,21 @@ def cannot_connect(offline: Sequence[str], url: str) -> bool:
     host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
     code = f"import socket; socket.create_connection(({host!r}, {port}), timeout=5)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    return subprocess.run([*offline, sys.executable, "-c", code], capture_output=True, check=False).returncode != 0
+    return (
+        subprocess.run(
+            [*offline, sys.executable, "-c", code], capture_output=True, check=False
+        ).returncode
+        != 0
+    )
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_replay_ends_as_the_recorded_trial_did(runs: Runs, task: str) -> None:
     was, found = runs.result("recorded", task), runs.result("replayed", task)
     assert (found.outcome, found.ended_by) == (was.outcome, was.ended_by)
-    assert found.outcome is REFUSED[task] if task in REFUSED else found.outcome.is_scored, found.reason
+    assert found.outcome is REFUSED[task] if task in REFUSED else found.outcome.is_scored, (
+        found.reason
+    )
     if task != "vectorization":
         assert (found.score, found.reason) == (was.score, was.reason)
     for name in ("steps", "model_calls", "usage", "cost", "unpriced_calls"):
@@ -262,7 +310,9 @@ def test_summaries_are_equal(runs: Runs) -> None:
 
     assert successes("replayed") == successes("recorded")
     assert runs.result("replayed", "vectorization").outcome is Outcome.SUCCESS
-    conditions = json.loads((runs.session.path / "replayed" / "summary.json").read_text())["conditions"]
+    conditions = json.loads((runs.session.path / "replayed" / "summary.json").read_text())[
+        "conditions"
+    ]
     assert conditions["replayed_from"] == str(runs.session.path / "recordings")
 
 
@@ -281,13 +331,18 @@ def test_one_changed_line_of_the_prompt_fails_a_strict_replay_with_a_diff(runs: 
     line = "You are a machine-learning researcher. You work on your own,"
     text = prompt.read_text(encoding="utf-8")
     assert text.count(line) == 1
-    prompt.write_text(text.replace(line, "You are a careful researcher. You work on your own,"), encoding="utf-8")
+    prompt.write_text(
+        text.replace(line, "You are a careful researcher. You work on your own,"), encoding="utf-8"
+    )
 
     said = runs.play("changed", "--mlab-replay=recordings", "-k", "house-price")
     assert said.ret == pytest.ExitCode.TESTS_FAILED
     result = runs.result("changed", "house-price")
     assert result.outcome is Outcome.INFRA_ERROR
-    wanted = "call 1 asks something else than call 1 of recordings/house-price/research--openai-scripted/1.jsonl"
+    wanted = (
+        "call 1 asks something else than call 1 of"
+        " recordings/house-price/research--openai-scripted/1.jsonl"
+    )
     assert wanted in result.reason
     for part in (
         "message 1 (user) (- recorded, + now):",
@@ -299,5 +354,9 @@ def test_one_changed_line_of_the_prompt_fails_a_strict_replay_with_a_diff(runs: 
         assert part in said.out
     assert len(result.reason.splitlines()) <= 24
 
-    said = runs.play("lenient", "--mlab-replay=recordings", "--mlab-replay-mode=lenient", "-k", "house-price")
-    assert runs.result("lenient", "house-price").score == runs.result("recorded", "house-price").score
+    said = runs.play(
+        "lenient", "--mlab-replay=recordings", "--mlab-replay-mode=lenient", "-k", "house-price"
+    )
+    assert (
+        runs.result("lenient", "house-price").score == runs.result("recorded", "house-price").score
+    )

@@ -1,4 +1,5 @@
-"""What the built-in tasks need: bounded on both sides, the same everywhere, all that their code imports."""
+"""What the built-in tasks need: bounded on both sides, the same everywhere, all that their code
+imports."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ else:
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 INSTALLED_AS = {"sklearn": "scikit-learn", "PIL": "pillow"}
-# What only the data of the variant `full` are read with, of the extra `full` or named by the source.
+# What only the data of the variant `full` are read with, of the extra `full` or named by the
+# source.
 FOR_FULL = {("imdb", "pyarrow"), ("clrs", "clrs")}
 
 
@@ -73,7 +75,12 @@ def test_a_task_requires_what_its_code_imports(name: str) -> None:
 def test_recorded_scores_were_measured_with_versions_that_are_allowed(name: str) -> None:
     task = load(name)
     wanted = {Requirement(text).name: Requirement(text).specifier for text in task.requirements}
-    records = [record for v in task.variants.values() for record in (v.baseline, v.reference) if record is not None]
+    records = [
+        record
+        for v in task.variants.values()
+        for record in (v.baseline, v.reference)
+        if record is not None
+    ]
     assert records
     for record in records:
         versions = dict(re.findall(r"([\w-]+) (\d[\w.+]*)", record.machine.partition("CPython")[2]))

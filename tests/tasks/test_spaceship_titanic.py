@@ -49,29 +49,46 @@ def test_no_group_is_in_both_files(prepared: Callable[[str], Prepared]) -> None:
 
 
 @pytest.mark.parametrize(("cut", "moved"), [(0, 0), (1, 1), (2, 4), (3, 4), (4, 4), (5, 6), (6, 6)])
-def test_the_cut_moves_to_a_groups_end(data_py: Callable[[str], ModuleType], cut: int, moved: int) -> None:
+def test_the_cut_moves_to_a_groups_end(
+    data_py: Callable[[str], ModuleType], cut: int, moved: int
+) -> None:
     rows = [[name] for name in ("0001_01", "0002_01", "0002_02", "0002_03", "0003_01", "0003_02")]
     assert data_py("spaceship-titanic").group_boundary(rows, cut) == moved
 
 
 def test_the_score_is_the_accuracy(
-    prepared: Callable[[str], Prepared], verdict: Callable[[str, Path], dict[str, Any]], tmp_path: Path
+    prepared: Callable[[str], Prepared],
+    verdict: Callable[[str, Path], dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     from sklearn.metrics import accuracy_score
 
     answers = read(prepared("spaceship-titanic").answers / "answers.csv")[1:]
     guess = [str(n % 3 == 0) for n in range(len(answers))]
     expected = accuracy_score([row[1] for row in answers], guess)
-    for words in ({}, {"True": "1", "False": "0"}, {"True": "1.0", "False": "0.0"}, {"True": "TRUE", "False": "false"}):
-        lines = [f"{row[0]},{words.get(word, word)}\n" for row, word in zip(answers, guess, strict=True)]
-        (tmp_path / "submission.csv").write_text("PassengerId,Transported\n" + "".join(reversed(lines)))
+    for words in (
+        {},
+        {"True": "1", "False": "0"},
+        {"True": "1.0", "False": "0.0"},
+        {"True": "TRUE", "False": "false"},
+    ):
+        lines = [
+            f"{row[0]},{words.get(word, word)}\n" for row, word in zip(answers, guess, strict=True)
+        ]
+        (tmp_path / "submission.csv").write_text(
+            "PassengerId,Transported\n" + "".join(reversed(lines))
+        )
         assert verdict("spaceship-titanic", tmp_path)["score"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_sample_submission_is_a_valid_one(
-    prepared: Callable[[str], Prepared], verdict: Callable[[str, Path], dict[str, Any]], tmp_path: Path
+    prepared: Callable[[str], Prepared],
+    verdict: Callable[[str, Path], dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
-    shutil.copy(prepared("spaceship-titanic").public / "sample_submission.csv", tmp_path / "submission.csv")
+    shutil.copy(
+        prepared("spaceship-titanic").public / "sample_submission.csv", tmp_path / "submission.csv"
+    )
     found = verdict("spaceship-titanic", tmp_path)
     assert found["verdict"] == "scored"
     assert 0.3 < found["score"] < 0.55
@@ -79,12 +96,25 @@ def test_the_sample_submission_is_a_valid_one(
 
 def passengers(count: int) -> list[list[str]]:
     return [
-        [f"{n:04d}_01", "Earth", "False", "F/1/S", "TRAPPIST-1e", "30.0", "False", *["0.0"] * 5, "A B", str(n % 2 == 0)]
+        [
+            f"{n:04d}_01",
+            "Earth",
+            "False",
+            "F/1/S",
+            "TRAPPIST-1e",
+            "30.0",
+            "False",
+            *["0.0"] * 5,
+            "A B",
+            str(n % 2 == 0),
+        ]
         for n in range(1, count + 1)
     ]
 
 
-def test_full_takes_kaggles_training_file(full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path) -> None:
+def test_full_takes_kaggles_training_file(
+    full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path
+) -> None:
     rows = passengers(10)
     rows[8][0] = "0008_02"
     with (tmp_path / "train.csv").open("w", newline="") as file:
@@ -95,13 +125,20 @@ def test_full_takes_kaggles_training_file(full: Callable[[str, Path], tuple[Path
 
     assert read(public / "train.csv") == [COLUMNS, *rows[:9]]
     assert read(public / "test.csv") == [COLUMNS[:-1], rows[9][:-1]]
-    assert read(public / "sample_submission.csv") == [["PassengerId", "Transported"], ["0010_01", "False"]]
+    assert read(public / "sample_submission.csv") == [
+        ["PassengerId", "Transported"],
+        ["0010_01", "False"],
+    ]
     assert read(answers / "answers.csv") == [["PassengerId", "Transported"], ["0010_01", "True"]]
 
 
-def test_full_refuses_another_file(full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path) -> None:
+def test_full_refuses_another_file(
+    full: Callable[[str, Path], tuple[Path, Path]], tmp_path: Path
+) -> None:
     (tmp_path / "train.csv").write_text("Id,SalePrice\n1,0\n")
-    with pytest.raises(ValueError, match=r"train\.csv: expected the columns PassengerId, .*; found Id, SalePrice"):
+    with pytest.raises(
+        ValueError, match=r"train\.csv: expected the columns PassengerId, .*; found Id, SalePrice"
+    ):
         full("spaceship-titanic", tmp_path)
 
 
@@ -110,10 +147,15 @@ def test_deck_t_in_one_file_only(train_deck: str, test_deck: str, tmp_path: Path
     """Where the published starter failed: an indicator column that only one of the files has."""
     rows = passengers(60)
     rows[0][3], rows[50][3] = f"{train_deck}/1/P", f"{test_deck}/1/P"
-    for name, columns, part in (("train.csv", COLUMNS, rows[:40]), ("test.csv", COLUMNS[:-1], rows[40:])):
+    for name, columns, part in (
+        ("train.csv", COLUMNS, rows[:40]),
+        ("test.csv", COLUMNS[:-1], rows[40:]),
+    ):
         with (tmp_path / name).open("w", newline="") as file:
             csv.writer(file).writerows([columns, *(row[: len(columns)] for row in part)])
     shutil.copy(load("spaceship-titanic").folder / "baseline" / "train.py", tmp_path)
-    done = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert len(read(tmp_path / "submission.csv")) == 21

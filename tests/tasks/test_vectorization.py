@@ -1,4 +1,5 @@
-"""vectorization: only code that computes the same is timed, and only the evaluator's clock counts."""
+"""vectorization: only code that computes the same is timed, and only the evaluator's clock
+counts."""
 
 from __future__ import annotations
 
@@ -68,22 +69,46 @@ Conv2DLayer.forward = special
 
 WRONG = {
     "special case": (SPECIAL_CASE, "wrong output with kernel 3, stride 1, padding 0"),
-    "padding ignored": (REFERENCE.replace("add_padding(features, self.padding)", "features"), "cannot reshape"),
-    "activation ignored": (REFERENCE.replace('if self.activation == "relu":', "if True:"), "values, the first at ("),
-    "biases ignored": (REFERENCE.replace(" + self.biases", ""), "wrong output with kernel 3, stride 2, padding 2"),
+    "padding ignored": (
+        REFERENCE.replace("add_padding(features, self.padding)", "features"),
+        "cannot reshape",
+    ),
+    "activation ignored": (
+        REFERENCE.replace('if self.activation == "relu":', "if True:"),
+        "values, the first at (",
+    ),
+    "biases ignored": (
+        REFERENCE.replace(" + self.biases", ""),
+        "wrong output with kernel 3, stride 2, padding 2",
+    ),
     "single precision": (
         REFERENCE.replace("@ self", ".astype('f4') @ self").replace(
             "s.reshape(-1, num", "s.astype('f4').reshape(-1, num"
         ),
         "values, the first at (",
     ),
-    "all zeros": (STARTER.replace("= convolution_step(patch, kernel, bias)", "= 0"), "wrong output"),
-    "nothing": (STARTER.replace("return relu(output)", "return None"), "raised ValueError: Object arrays"),
-    "renamed class": (STARTER.replace("class Conv2DLayer", "class Layer"), "has no attribute 'Conv2DLayer'"),
-    "other constructor": (STARTER.replace(", stride, padding, activation):", ", stride):"), "raised TypeError"),
+    "all zeros": (
+        STARTER.replace("= convolution_step(patch, kernel, bias)", "= 0"),
+        "wrong output",
+    ),
+    "nothing": (
+        STARTER.replace("return relu(output)", "return None"),
+        "raised ValueError: Object arrays",
+    ),
+    "renamed class": (
+        STARTER.replace("class Conv2DLayer", "class Layer"),
+        "has no attribute 'Conv2DLayer'",
+    ),
+    "other constructor": (
+        STARTER.replace(", stride, padding, activation):", ", stride):"),
+        "raised TypeError",
+    ),
     "no Python": ("def forward(:\n", "train.py is no valid Python: line 1: invalid syntax"),
     "NUL byte": ("x = 1\0", "train.py is no valid Python"),
-    "torch": ("import torch.nn\n" + REFERENCE, "train.py imports torch; only numpy and the standard library"),
+    "torch": (
+        "import torch.nn\n" + REFERENCE,
+        "train.py imports torch; only numpy and the standard library",
+    ),
     "runs at import": ("import os\nos._exit(0)\n", "cannot be loaded: it ended with exit status 0"),
     "empty": ("", "train.py is empty"),
 }
@@ -99,8 +124,13 @@ def test_wrong_code_is_invalid(submit: Submit, kind: str) -> None:
 
 
 def test_a_helper_may_not_import_more_than_train(submit: Submit) -> None:
-    found = submit("from helper import *\n" + REFERENCE, helper="from scipy.signal import convolve\n")
-    assert found["reason"] == "helper.py imports scipy; only numpy and the standard library are allowed"
+    found = submit(
+        "from helper import *\n" + REFERENCE, helper="from scipy.signal import convolve\n"
+    )
+    assert (
+        found["reason"]
+        == "helper.py imports scipy; only numpy and the standard library are allowed"
+    )
 
 
 def test_no_train_is_no_submission(submit: Submit) -> None:
@@ -133,7 +163,9 @@ def test_every_round_is_new_and_half_of_them_unforeseen() -> None:
     rng = np.random.default_rng(7)
     rounds = [evaluator.timed_round(rng, n, 1) for n in range(12)]
     assert len({r.arrays[0].tobytes() for r in rounds}) == 12
-    published = [r for r in rounds if r.arrays[0].shape == (1, 64, 64, 3) and r.settings["stride"] == 2]
+    published = [
+        r for r in rounds if r.arrays[0].shape == (1, 64, 64, 3) and r.settings["stride"] == 2
+    ]
     assert 6 <= len(published) < 12
     assert len({(r.settings["stride"], r.settings["padding"]) for r in rounds}) > 3
 
@@ -145,7 +177,9 @@ def test_answers_hold_the_original_code(
     for name in ("raw", "public", "answers"):
         (tmp_path / name).mkdir()
     (tmp_path / "raw" / "train.py").write_text(STARTER)
-    data_py("vectorization").prepare(tmp_path / "raw", tmp_path / "public", tmp_path / "answers", variant)
+    data_py("vectorization").prepare(
+        tmp_path / "raw", tmp_path / "public", tmp_path / "answers", variant
+    )
     assert (tmp_path / "answers" / "starter" / "train.py").read_text() == STARTER
     assert json.loads((tmp_path / "answers" / "timing.json").read_text())["images"] == images
     assert not list((tmp_path / "public").iterdir())

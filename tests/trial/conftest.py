@@ -1,4 +1,5 @@
-"""A task, its data, and a trial's environment over a real local sandbox, for the tests of this folder."""
+"""A task, its data, and a trial's environment over a real local sandbox, for the tests of this
+folder."""
 
 from __future__ import annotations
 
@@ -114,7 +115,9 @@ def write_files(folder: Path, files: Files) -> dict[str, str]:
     return {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
 
 
-def make_task(folder: Path, *, read_only: tuple[str, ...] = (), resources: Resources = AMPLE) -> Task:
+def make_task(
+    folder: Path, *, read_only: tuple[str, ...] = (), resources: Resources = AMPLE
+) -> Task:
     """A task with the folder's ``env/``."""
     return Task(
         name="toy",
@@ -160,7 +163,8 @@ def runaway() -> NoReturn:
 
 @pytest.fixture
 def make_trial(tmp_path: Path) -> Iterator[MakeTrial]:
-    """Makes a trial: ``make_trial(env={...}, public={...}, budget=..., model=None or a FakeModel)``."""
+    """Makes a trial: ``make_trial(env={...}, public={...}, budget=..., model=None or a
+    FakeModel)``."""
     opened: list[tuple[Connection, Journal]] = []
 
     def make(
@@ -183,7 +187,9 @@ def make_trial(tmp_path: Path) -> Iterator[MakeTrial]:
         snapshots = Snapshots(store, workspace.root, public=workspace.public)
         starter = snapshots.begin().id
         if connection is None:
-            spec = SandboxSpec(workspace=workspace.root, label=f"test-{tmp_path.name}", resources=resources)
+            spec = SandboxSpec(
+                workspace=workspace.root, label=f"test-{tmp_path.name}", resources=resources
+            )
             connection = Local().open(spec)
         journal = trial_dir.journal()
         opened.append((connection, journal))

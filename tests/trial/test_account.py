@@ -43,7 +43,11 @@ def test_an_unknown_price_is_counted_and_not_free() -> None:
     account = Account(Budget())
     account.charge_call(Usage(1, 1), None)
     account.charge_call(Usage(1, 1), 0.5)
-    assert (account.ledger.model_calls, account.ledger.unpriced_calls, account.ledger.known_cost) == (2, 1, None)
+    assert (
+        account.ledger.model_calls,
+        account.ledger.unpriced_calls,
+        account.ledger.known_cost,
+    ) == (2, 1, None)
 
 
 @pytest.mark.parametrize(
@@ -110,12 +114,18 @@ class TestWaits:
         assert account.remaining_seconds() == 50
 
     @pytest.mark.parametrize(("seconds", "free"), [(60, 600), (1800, 1800)])
-    def test_are_left_out_up_to_as_long_again_as_the_trials_time(self, seconds: float, free: float) -> None:
+    def test_are_left_out_up_to_as_long_again_as_the_trials_time(
+        self, seconds: float, free: float
+    ) -> None:
         clock = Clock()
         account = Account(Budget(max_seconds=seconds, exclude_waits=True), clock=clock)
         clock.now += free + 25
         account.charge_call(Usage(), 0.0, free + 20)
-        assert (account.ledger.seconds, account.ledger.waited, account.free_wait) == (25, free + 20, 0)
+        assert (account.ledger.seconds, account.ledger.waited, account.free_wait) == (
+            25,
+            free + 20,
+            0,
+        )
 
     def test_at_the_same_time_in_two_threads_are_counted_once(self) -> None:
         clock = Clock()

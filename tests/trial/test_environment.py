@@ -10,7 +10,13 @@ import pytest
 from pytest_mlab.core.actions import Action
 from pytest_mlab.core.agent_api import Environment
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.errors import BudgetExhausted, ConfigError, ProviderDownError, SandboxError, TrialOver
+from pytest_mlab.errors import (
+    BudgetExhausted,
+    ConfigError,
+    ProviderDownError,
+    SandboxError,
+    TrialOver,
+)
 from pytest_mlab.store import manifest
 from pytest_mlab.store.events import Note
 from pytest_mlab.trial import environment as module
@@ -25,12 +31,18 @@ def test_a_step_is_counted_recorded_and_snapshot(make_trial: MakeTrial) -> None:
     seen = trial.do("Write File", file_name="a.txt", content="hello")
     assert seen.ok
     (step,) = trial.steps()
-    assert (step.index, step.action, step.args) == (1, "Write File", {"file_name": "a.txt", "content": "hello"})
+    assert (step.index, step.action, step.args) == (
+        1,
+        "Write File",
+        {"file_name": "a.txt", "content": "hello"},
+    )
     assert step.observation == seen.text
     assert list(step.set) == ["a.txt"]
     assert trial.store.read_bytes(step.set["a.txt"]) == b"hello"
     assert step.ledger == replace(trial.account.ledger, steps=1, seconds=7)
-    assert [s.action for s in trial.env.history] == [Action("Write File", {"file_name": "a.txt", "content": "hello"})]
+    assert [s.action for s in trial.env.history] == [
+        Action("Write File", {"file_name": "a.txt", "content": "hello"})
+    ]
     after = trial.do("List Files", **LIST)
     assert after.text == "a.txt\ntrain.py"
     assert trial.steps()[1].set == {}
@@ -90,7 +102,9 @@ def test_the_final_answer_ends_the_trial(make_trial: MakeTrial) -> None:
     assert trial.account.ledger.steps == 1
 
 
-def test_an_agent_that_will_not_stop_is_ended(make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_will_not_stop_is_ended(
+    make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "RUNAWAY", 3)
     trial = make_trial(budget=Budget(max_steps=1))
     trial.do("List Files", **LIST)
@@ -111,7 +125,9 @@ def test_a_provider_out_of_reach_in_an_action_passes_and_is_a_step(make_trial: M
 
 
 def test_a_budget_that_ends_in_an_action_ends_the_trial(make_trial: MakeTrial) -> None:
-    trial = make_trial(env={"f": b"x"}, model=FakeModel([BudgetExhausted("no tokens", limit="tokens")]))
+    trial = make_trial(
+        env={"f": b"x"}, model=FakeModel([BudgetExhausted("no tokens", limit="tokens")])
+    )
     for _ in range(2):
         with pytest.raises(BudgetExhausted, match="no tokens"):
             trial.do("Understand File", file_name="f", things_to_look_for="x")
@@ -143,7 +159,8 @@ def test_it_is_what_agents_are_written_for(make_trial: MakeTrial) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(5 * 3600, "5 hours of time"), (5400, "90 minutes of time"), (30, "30 seconds of time")]
+    ("seconds", "said"),
+    [(5 * 3600, "5 hours of time"), (5400, "90 minutes of time"), (30, "30 seconds of time")],
 )
 def test_limits_read_well(seconds: float, said: str) -> None:
     assert said in module.limits_text(Budget(max_seconds=seconds))

@@ -48,7 +48,9 @@ def submission(tmp_path: Path, prepared: Prepared) -> Path:
     folder = tmp_path / "submission"
     folder.mkdir()
     rows = (prepared.public / "test.csv").read_text().splitlines()[1:]
-    (folder / "submission.csv").write_text("id,label\n" + "".join(f"{row.split(',')[0]},no\n" for row in rows))
+    (folder / "submission.csv").write_text(
+        "id,label\n" + "".join(f"{row.split(',')[0]},no\n" for row in rows)
+    )
     return folder
 
 
@@ -57,12 +59,17 @@ Score = Callable[..., Verdict]
 
 @pytest.fixture
 def score(tmp_path: Path, prepared: Prepared, submission: Path) -> Iterator[Score]:
-    """Evaluate the submission by an evaluator with the given text, and check that nothing is left over."""
+    """Evaluate the submission by an evaluator with the given text, and check that nothing is left
+    over."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
 
-    def run(sandbox: Sandbox, evaluator: str = EVALUATOR, *, timed: bool = False, **settings: Any) -> Verdict:
-        task = load_task(write_toy_task(tmp_path / "task" / "guess", evaluator=evaluator, timed=timed), "toy")
+    def run(
+        sandbox: Sandbox, evaluator: str = EVALUATOR, *, timed: bool = False, **settings: Any
+    ) -> Verdict:
+        task = load_task(
+            write_toy_task(tmp_path / "task" / "guess", evaluator=evaluator, timed=timed), "toy"
+        )
         return evaluate(
             task,
             sandbox,
@@ -89,13 +96,20 @@ def test_scored(sandbox: Sandbox, score: Score) -> None:
 def test_nothing_handed_in(sandbox: Sandbox, score: Score, submission: Path) -> None:
     (submission / "submission.csv").unlink()
     verdict = score(sandbox)
-    assert (verdict.word, verdict.score, verdict.reason) == ("no_submission", None, "submission.csv is missing")
+    assert (verdict.word, verdict.score, verdict.reason) == (
+        "no_submission",
+        None,
+        "submission.csv is missing",
+    )
 
 
 def test_refused(sandbox: Sandbox, score: Score, submission: Path) -> None:
     (submission / "submission.csv").write_text("id,label\nb0,no\n")
     verdict = score(sandbox)
-    assert (verdict.word, verdict.reason) == ("invalid_submission", "submission.csv: 99 ids are missing or unknown")
+    assert (verdict.word, verdict.reason) == (
+        "invalid_submission",
+        "submission.csv: 99 ids are missing or unknown",
+    )
 
 
 def test_evaluator_that_raises_is_the_tasks_fault(sandbox: Sandbox, score: Score) -> None:
@@ -105,7 +119,10 @@ def test_evaluator_that_raises_is_the_tasks_fault(sandbox: Sandbox, score: Score
 
 
 def test_evaluator_that_hangs(sandbox: Sandbox, score: Score) -> None:
-    text = "import time\nprint('thinking', flush=True)\ndef evaluate(submission, answers):\n    time.sleep(3600)\n"
+    text = (
+        "import time\nprint('thinking', flush=True)\ndef evaluate(submission, answers):\n   "
+        " time.sleep(3600)\n"
+    )
     verdict = score(sandbox, text, timeout=0.5)
     assert verdict.word == "task_error"
     assert verdict.reason == "task guess: the evaluator did not end within 0.5 s (thinking)"
@@ -113,9 +130,15 @@ def test_evaluator_that_hangs(sandbox: Sandbox, score: Score) -> None:
 
 
 def test_evaluator_that_is_killed(sandbox: Sandbox, score: Score) -> None:
-    text = "import os, signal\ndef evaluate(submission, answers):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    text = (
+        "import os, signal\ndef evaluate(submission, answers):\n    os.kill(os.getpid(),"
+        " signal.SIGKILL)\n"
+    )
     verdict = score(sandbox, text)
-    assert (verdict.word, verdict.reason) == ("task_error", "task guess: the evaluator died of signal 9")
+    assert (verdict.word, verdict.reason) == (
+        "task_error",
+        "task guess: the evaluator died of signal 9",
+    )
 
 
 def test_evaluator_that_leaves_without_a_verdict(sandbox: Sandbox, score: Score) -> None:
@@ -124,7 +147,9 @@ def test_evaluator_that_leaves_without_a_verdict(sandbox: Sandbox, score: Score)
     assert verdict.reason == "task guess: the evaluator ended with status 3 and without a verdict"
 
 
-def test_modules_of_the_submission_are_never_imported(sandbox: Sandbox, score: Score, submission: Path) -> None:
+def test_modules_of_the_submission_are_never_imported(
+    sandbox: Sandbox, score: Score, submission: Path
+) -> None:
     for name in ("csv", "json", "pytest_mlab", "sitecustomize"):
         (submission / f"{name}.py").write_text("raise SystemExit('imported from the submission')\n")
     assert score(sandbox).word == "scored"
@@ -132,7 +157,8 @@ def test_modules_of_the_submission_are_never_imported(sandbox: Sandbox, score: S
 
 def test_starter_files_are_beside_the_evaluator(sandbox: Sandbox, score: Score) -> None:
     text = (
-        "import pathlib\ndef evaluate(s, a):\n    return len(list((pathlib.Path(__file__).parent / 'env').iterdir()))\n"
+        "import pathlib\ndef evaluate(s, a):\n    return len(list((pathlib.Path(__file__).parent /"
+        " 'env').iterdir()))\n"
     )
     assert score(sandbox, text).score == 1.0
 
@@ -189,7 +215,9 @@ def test_huge_submission_is_neither_read_nor_copied(
     with open(submission / "submission.csv", "wb") as file:
         file.truncate(1 << 40)  # a terabyte, sparse: whoever copied or read it would not come back
     text = EVALUATOR.replace(
-        "    truth =", "    if path.stat().st_size > 1_000_000:\n        raise InvalidSubmission('big')\n    truth ="
+        "    truth =",
+        "    if path.stat().st_size > 1_000_000:\n        raise InvalidSubmission('big')\n   "
+        " truth =",
     )
     assert score(local, text).reason == "big"
 
@@ -214,13 +242,18 @@ def evaluate(submission, answers):
         ("open('verdict.json', 'w').write('[1]')", "it is a list, expected an object"),
         ("open('verdict.json', 'w').write('[' * 100_000)", "it is nested too deeply"),
         ("open('verdict.json', 'wb').write(b'\\xff\\xfe\\x00')", "codec can't decode"),
-        ("open('verdict.json', 'w').write(' ' * (300 << 10))", "it has 307200 bytes, at most 262144 are read"),
+        (
+            "open('verdict.json', 'w').write(' ' * (300 << 10))",
+            "it has 307200 bytes, at most 262144 are read",
+        ),
         ("os.symlink('/etc/passwd', 'verdict.json')", "Too many levels of symbolic links"),
         ("os.mkfifo('verdict.json')", "is no regular file"),
         ("os.mkdir('verdict.json')", "is no regular file"),
     ],
 )
-def test_verdict_file_of_a_wrong_kind(local: Sandbox, score: Score, result: str, reason: str) -> None:
+def test_verdict_file_of_a_wrong_kind(
+    local: Sandbox, score: Score, result: str, reason: str
+) -> None:
     verdict = score(local, writes(result))
     assert verdict.word == "task_error"
     assert verdict.reason.startswith("task guess: the evaluator's verdict cannot be read: ")
@@ -229,7 +262,10 @@ def test_verdict_file_of_a_wrong_kind(local: Sandbox, score: Score, result: str,
 
 def test_a_verdict_counts_only_when_the_evaluator_ended_well(local: Sandbox, score: Score) -> None:
     forged = json.dumps({"verdict": "scored", "score": 1.0, "reason": "", "details": {}})
-    verdict = score(local, writes(f"open('verdict.json', 'w').write({forged!r})").replace("_exit(0)", "_exit(3)"))
+    verdict = score(
+        local,
+        writes(f"open('verdict.json', 'w').write({forged!r})").replace("_exit(0)", "_exit(3)"),
+    )
     assert verdict.word == "task_error"
     assert verdict.reason == "task guess: the evaluator ended with status 3 and without a verdict"
 
@@ -237,30 +273,50 @@ def test_a_verdict_counts_only_when_the_evaluator_ended_well(local: Sandbox, sco
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ({"verdict": "success", "score": 1.0, "reason": "", "details": {}}, "its verdict is 'success'"),
-        ({"verdict": "infra_error", "score": None, "reason": "x", "details": {}}, "its verdict is 'infra_error'"),
-        ({"verdict": ["scored"], "score": 1.0, "reason": "", "details": {}}, "its verdict is ['scored']"),
+        (
+            {"verdict": "success", "score": 1.0, "reason": "", "details": {}},
+            "its verdict is 'success'",
+        ),
+        (
+            {"verdict": "infra_error", "score": None, "reason": "x", "details": {}},
+            "its verdict is 'infra_error'",
+        ),
+        (
+            {"verdict": ["scored"], "score": 1.0, "reason": "", "details": {}},
+            "its verdict is ['scored']",
+        ),
         (
             {"verdict": "scored", "score": "1", "reason": "", "details": {}},
             "its score is '1', expected a finite number",
         ),
         ({"verdict": "scored", "score": True, "reason": "", "details": {}}, "its score is True"),
         ({"verdict": "scored", "score": None, "reason": "", "details": {}}, "its score is None"),
-        ({"verdict": "scored", "score": float("nan"), "reason": "", "details": {}}, "its score is nan"),
+        (
+            {"verdict": "scored", "score": float("nan"), "reason": "", "details": {}},
+            "its score is nan",
+        ),
         ({"verdict": "scored", "score": 10**400, "reason": "", "details": {}}, "int too large"),
         ({"verdict": "scored", "score": 1.0, "reason": 3, "details": {}}, "its reason is no text"),
-        ({"verdict": "scored", "score": 1.0, "reason": "", "details": []}, "its details are no object"),
+        (
+            {"verdict": "scored", "score": 1.0, "reason": "", "details": []},
+            "its details are no object",
+        ),
         ({}, "its verdict is None"),
     ],
 )
-def test_verdict_of_a_wrong_shape(local: Sandbox, score: Score, content: dict[str, Any], reason: str) -> None:
+def test_verdict_of_a_wrong_shape(
+    local: Sandbox, score: Score, content: dict[str, Any], reason: str
+) -> None:
     verdict = score(local, writes(f"open('verdict.json', 'w').write({json.dumps(content)!r})"))
     assert verdict.word == "task_error"
     assert reason in verdict.reason
 
 
 def test_long_reason_is_cut(local: Sandbox, score: Score) -> None:
-    text = "from pytest_mlab.evaluation import *\ndef evaluate(s, a):\n    raise InvalidSubmission('x' * 9999)\n"
+    text = (
+        "from pytest_mlab.evaluation import *\ndef evaluate(s, a):\n    raise InvalidSubmission('x'"
+        " * 9999)\n"
+    )
     assert score(local, text).reason == "x" * subject.MAX_REASON
 
 
@@ -301,8 +357,16 @@ class Broken:
     ("killed_for", "word", "reason"),
     [
         ("lost", "infra_error", "the evaluation sandbox was lost: its supervisor was killed"),
-        ("memory", "task_error", "task guess: the evaluator used more than its memory of 1024 MiB (last words)"),
-        ("pids", "task_error", "task guess: the evaluator had more than its 64 processes (last words)"),
+        (
+            "memory",
+            "task_error",
+            "task guess: the evaluator used more than its memory of 1024 MiB (last words)",
+        ),
+        (
+            "pids",
+            "task_error",
+            "task guess: the evaluator had more than its 64 processes (last words)",
+        ),
         ("disk", "task_error", "task guess: the evaluator wrote more than its 64 MiB (last words)"),
     ],
 )
@@ -316,14 +380,20 @@ def test_killed_by_a_limit(score: Score, killed_for: Any, word: str, reason: str
 
 def test_sandbox_that_does_not_start(score: Score) -> None:
     verdict = score(cast(Sandbox, Broken(SandboxError("no namespaces here"))))
-    assert (verdict.word, verdict.reason) == ("infra_error", "the evaluation sandbox failed: no namespaces here")
+    assert (verdict.word, verdict.reason) == (
+        "infra_error",
+        "the evaluation sandbox failed: no namespaces here",
+    )
 
 
 # --- timed tasks -----------------------------------------------------------------------------------------------
 
 
-def test_timed_evaluations_wait_for_each_other(score: Score, local: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wait for the machine is not part of the evaluation's seconds, and only timed tasks wait."""
+def test_timed_evaluations_wait_for_each_other(
+    score: Score, local: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wait for the machine is not part of the evaluation's seconds, and only timed tasks
+    wait."""
     order: list[str] = []
 
     class Lock:

@@ -81,7 +81,9 @@ class Bench:
     @property
     def model(self) -> MeteredModel:
         hide: Callable[[str], str] = lambda text: text.replace(SECRET, "[KEY]")  # noqa: E731
-        return MeteredModel(self.client, self.models, self.account, self.journal, self.store, hide, lambda: 7.0)
+        return MeteredModel(
+            self.client, self.models, self.account, self.journal, self.store, hide, lambda: 7.0
+        )
 
     @property
     def calls(self) -> list[ModelCall]:
@@ -100,18 +102,37 @@ def test_a_call_is_charged_and_written(bench: Bench) -> None:
     assert reply.text.startswith("fine")
     [request] = bench.client.requests
     assert request == ModelRequest("big", (Message("user", "hello"),), 0.5, 9, ("x",))
-    assert bench.account.ledger == Ledger(usage=Usage(30, 10, 5, 2), cost=0.5, model_calls=1, waited=0.7)
+    assert bench.account.ledger == Ledger(
+        usage=Usage(30, 10, 5, 2), cost=0.5, model_calls=1, waited=0.7
+    )
     [call] = bench.calls
-    assert (call.t, call.role, call.model, call.error, call.finish_reason) == (7.0, "main", "big", "", "stop")
-    assert (call.usage, call.cost, call.seconds, call.waited, call.retries) == (reply.usage, 0.5, 1.5, 0.7, 2)
+    assert (call.t, call.role, call.model, call.error, call.finish_reason) == (
+        7.0,
+        "main",
+        "big",
+        "",
+        "stop",
+    )
+    assert (call.usage, call.cost, call.seconds, call.waited, call.retries) == (
+        reply.usage,
+        0.5,
+        1.5,
+        0.7,
+        2,
+    )
     assert call.ledger == bench.account.ledger
 
 
 def test_prompt_and_reply_are_blobs_without_secrets(bench: Bench) -> None:
-    bench.model.complete([Message("system", f"key {SECRET}"), Message("user", "hello")], temperature=0.5)
+    bench.model.complete(
+        [Message("system", f"key {SECRET}"), Message("user", "hello")], temperature=0.5
+    )
     [call] = bench.calls
     prompt = json.loads(bench.store.read_bytes(call.prompt))
-    assert prompt["messages"] == [{"role": "system", "content": "key [KEY]"}, {"role": "user", "content": "hello"}]
+    assert prompt["messages"] == [
+        {"role": "system", "content": "key [KEY]"},
+        {"role": "user", "content": "hello"},
+    ]
     assert prompt["temperature"] == 0.5
     assert bench.store.read_bytes(call.reply) == b"fine [KEY]"
 
@@ -152,7 +173,9 @@ def test_an_unknown_price_stays_unknown(bench: Bench) -> None:
 
 
 class TestLimits:
-    @pytest.mark.parametrize(("name", "value", "limit"), [("max_tokens", 40, "tokens"), ("max_cost", 0.5, "cost")])
+    @pytest.mark.parametrize(
+        ("name", "value", "limit"), [("max_tokens", 40, "tokens"), ("max_cost", 0.5, "cost")]
+    )
     def test_the_call_that_reaches_one_is_charged_and_the_last(
         self, bench: Bench, name: str, value: float, limit: str
     ) -> None:
@@ -180,7 +203,9 @@ class TestLimits:
             bench.model.complete("x")
         assert bench.calls[0].error == "ProviderDownError: timed out"
 
-    def test_used_up_steps_stop_the_agent_but_not_the_last_step_s_own_calls(self, bench: Bench) -> None:
+    def test_used_up_steps_stop_the_agent_but_not_the_last_step_s_own_calls(
+        self, bench: Bench
+    ) -> None:
         bench.budget(max_steps=1)
         bench.account.charge_step()
         assert bench.model.complete("x", role="edit").model == "big"
@@ -189,7 +214,9 @@ class TestLimits:
             bench.model.complete("x")
         assert caught.value.limit == "steps"
 
-    def test_the_deadline_is_the_trial_s_end(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_deadline_is_the_trial_s_end(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("time.monotonic", lambda: 1000.0)
         bench.budget(max_seconds=60)
         bench.clock.now = 20
@@ -217,13 +244,17 @@ def test_a_failed_call_is_written_and_passed_on(bench: Bench) -> None:
 def test_tool_calls_are_written_without_secrets(bench: Bench) -> None:
     tool = ActionSpec("List Files", "lists", {"type": "object", "properties": {}})
     asked = Message("assistant", "", (ToolCall("0", "List Files", "{}"),))
-    reply = bench.model.complete([Message("user", "go"), asked, Message("tool", "a.py", (), "0")], tools=[tool])
+    reply = bench.model.complete(
+        [Message("user", "go"), asked, Message("tool", "a.py", (), "0")], tools=[tool]
+    )
     assert reply.tool_calls == (ToolCall("1", "List Files", SECRET),)
     [call] = bench.calls
     assert call.tool_calls == [{"name": "List Files", "arguments": "[KEY]"}]
     prompt = json.loads(bench.store.read_bytes(call.prompt))
     assert prompt["tools"] == ["List Files"]
-    assert prompt["messages"][1]["tool_calls"] == [{"id": "0", "name": "List Files", "arguments": "{}"}]
+    assert prompt["messages"][1]["tool_calls"] == [
+        {"id": "0", "name": "List Files", "arguments": "{}"}
+    ]
     assert prompt["messages"][2]["tool_call_id"] == "0"
 
 

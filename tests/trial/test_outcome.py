@@ -76,7 +76,11 @@ def started() -> TrialStarted:
 
 
 def ended(**changes: Any) -> AgentEnded:
-    fields: dict[str, Any] = {"t": 5.0, "ended_by": EndedBy.SUBMITTED, "ledger": Ledger(steps=3, seconds=4.0)}
+    fields: dict[str, Any] = {
+        "t": 5.0,
+        "ended_by": EndedBy.SUBMITTED,
+        "ledger": Ledger(steps=3, seconds=4.0),
+    }
     return AgentEnded(**(fields | changes))
 
 
@@ -103,7 +107,9 @@ def test_facts_of_a_whole_trace() -> None:
 
 
 def test_facts_of_a_trace_that_breaks_off() -> None:
-    call = ModelCall(t=3.0, role="main", model="m", prompt="", seconds=1.0, ledger=Ledger(1, 2.0, Usage(5, 6)))
+    call = ModelCall(
+        t=3.0, role="main", model="m", prompt="", seconds=1.0, ledger=Ledger(1, 2.0, Usage(5, 6))
+    )
     found = facts([started(), step(Ledger(steps=1)), call, Note(t=4.0, kind="x", data={})])
     assert found == Facts(started(), None, Ledger(1, 2.0, Usage(5, 6)))
 
@@ -113,21 +119,44 @@ def test_facts_of_an_empty_trace() -> None:
 
 
 def executed(ok: bool, observation: str = "") -> StepDone:
-    changes = {"action": "Execute Script", "args": {"script_name": "train.py"}, "ok": ok, "observation": observation}
+    changes = {
+        "action": "Execute Script",
+        "args": {"script_name": "train.py"},
+        "ok": ok,
+        "observation": observation,
+    }
     return step(Ledger(steps=1)).model_copy(update=changes)
 
 
-FAILED = 'train.py failed with exit status 1. Its output:\nFile "/w/train.py", line 3, in f\nKeyError: 0\n'
+FAILED = (
+    'train.py failed with exit status 1. Its output:\nFile "/w/train.py", line 3, in'
+    " f\nKeyError: 0\n"
+)
 
 
 @pytest.mark.parametrize(
     ("events", "crash"),
     [
         ([executed(False, FAILED)], "train.py failed at train.py:3: KeyError: 0"),
-        ([executed(False, FAILED), step(Ledger(steps=2))], "train.py failed at train.py:3: KeyError: 0"),
-        ([executed(False, FAILED), executed(True, "train.py ran to its end. It printed nothing.\n")], ""),
         (
-            [executed(False, "train.py was stopped because it needed more than 9 MiB of memory. Its output:\nx")],
+            [executed(False, FAILED), step(Ledger(steps=2))],
+            "train.py failed at train.py:3: KeyError: 0",
+        ),
+        (
+            [
+                executed(False, FAILED),
+                executed(True, "train.py ran to its end. It printed nothing.\n"),
+            ],
+            "",
+        ),
+        (
+            [
+                executed(
+                    False,
+                    "train.py was stopped because it needed more than 9 MiB of memory. Its"
+                    " output:\nx",
+                )
+            ],
             "train.py was stopped because it needed more than 9 MiB of memory.",
         ),
     ],
@@ -143,7 +172,9 @@ def test_facts_know_how_the_last_script_failed(events: list[Event], crash: str) 
 def test_the_agents_own_last_event_is_believed(ending: Ending | None) -> None:
     last = ended(ended_by=EndedBy.ERROR, outcome=Outcome.PROVIDER_ERROR, reason="429")
     events: list[Event] = [started(), last]
-    assert agent_part(facts(events), ending) == AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, "429")
+    assert agent_part(facts(events), ending) == AgentPart(
+        EndedBy.ERROR, Outcome.PROVIDER_ERROR, "429"
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,23 +182,56 @@ def test_the_agents_own_last_event_is_believed(ending: Ending | None) -> None:
     [
         (Ending("deadline"), EndedBy.SECONDS, None, "killed"),
         (Ending("signalled", signal.SIGALRM), EndedBy.SECONDS, None, "killed"),
-        (Ending("exited", 0), EndedBy.ERROR, Outcome.AGENT_ERROR, "ended its own process with status 0"),
-        (Ending("exited", 3), EndedBy.ERROR, Outcome.AGENT_ERROR, "ended its own process with status 3"),
-        (Ending("exited", 70), EndedBy.KILLED, Outcome.INFRA_ERROR, "exited with status 70 (last line)"),
-        (Ending("signalled", signal.SIGSEGV), EndedBy.ERROR, Outcome.AGENT_ERROR, "died of SIGSEGV (last line)"),
-        (Ending("signalled", signal.SIGKILL), EndedBy.KILLED, Outcome.INFRA_ERROR, "something outside killed it"),
-        (Ending("server_lost"), EndedBy.KILLED, Outcome.INFRA_ERROR, "was lost with its fork server"),
+        (
+            Ending("exited", 0),
+            EndedBy.ERROR,
+            Outcome.AGENT_ERROR,
+            "ended its own process with status 0",
+        ),
+        (
+            Ending("exited", 3),
+            EndedBy.ERROR,
+            Outcome.AGENT_ERROR,
+            "ended its own process with status 3",
+        ),
+        (
+            Ending("exited", 70),
+            EndedBy.KILLED,
+            Outcome.INFRA_ERROR,
+            "exited with status 70 (last line)",
+        ),
+        (
+            Ending("signalled", signal.SIGSEGV),
+            EndedBy.ERROR,
+            Outcome.AGENT_ERROR,
+            "died of SIGSEGV (last line)",
+        ),
+        (
+            Ending("signalled", signal.SIGKILL),
+            EndedBy.KILLED,
+            Outcome.INFRA_ERROR,
+            "something outside killed it",
+        ),
+        (
+            Ending("server_lost"),
+            EndedBy.KILLED,
+            Outcome.INFRA_ERROR,
+            "was lost with its fork server",
+        ),
         (None, EndedBy.KILLED, Outcome.INFRA_ERROR, "interrupted together with its worker"),
     ],
 )
-def test_a_trace_that_breaks_off(ending: Ending | None, by: EndedBy, outcome: Outcome | None, words: str) -> None:
+def test_a_trace_that_breaks_off(
+    ending: Ending | None, by: EndedBy, outcome: Outcome | None, words: str
+) -> None:
     part = agent_part(facts([started()]), ending, "last line")
     assert (part.ended_by, part.outcome) == (by, outcome)
     assert words in part.reason
 
 
 @pytest.mark.parametrize(
-    "ending", [Ending("exited", 0), Ending("exited", 70), Ending("signalled", 11), Ending("deadline")]
+    "ending",
+    [Ending("exited", 0), Ending("exited", 70), Ending("signalled", 11), Ending("deadline")],
 )
 def test_what_ends_before_it_began_is_no_fault_of_the_agent(ending: Ending) -> None:
     part = agent_part(facts([]), ending, "disk full")
@@ -177,10 +241,19 @@ def test_what_ends_before_it_began_is_no_fault_of_the_agent(ending: Ending) -> N
 
 def test_ledger_of_an_agent_that_was_killed_at_its_deadline() -> None:
     found = facts([started(), step(Ledger(steps=2, seconds=7.0))])
-    assert last_ledger(found, Ending("deadline", seconds=130.0), BUDGET) == Ledger(steps=2, seconds=100.0)
-    assert last_ledger(found, Ending("signalled", signal.SIGALRM, 130.0), BUDGET) == Ledger(steps=2, seconds=100.0)
-    assert last_ledger(found, Ending("signalled", 9, seconds=130.0), BUDGET) == Ledger(steps=2, seconds=7.0)
-    assert last_ledger(facts([started(), ended()]), Ending("deadline", seconds=130.0), BUDGET) == ended().ledger
+    assert last_ledger(found, Ending("deadline", seconds=130.0), BUDGET) == Ledger(
+        steps=2, seconds=100.0
+    )
+    assert last_ledger(found, Ending("signalled", signal.SIGALRM, 130.0), BUDGET) == Ledger(
+        steps=2, seconds=100.0
+    )
+    assert last_ledger(found, Ending("signalled", 9, seconds=130.0), BUDGET) == Ledger(
+        steps=2, seconds=7.0
+    )
+    assert (
+        last_ledger(facts([started(), ended()]), Ending("deadline", seconds=130.0), BUDGET)
+        == ended().ledger
+    )
 
 
 # --- the outcome -----------------------------------------------------------------------------------------------
@@ -188,7 +261,9 @@ def test_ledger_of_an_agent_that_was_killed_at_its_deadline() -> None:
 SUBMITTED = AgentPart(EndedBy.SUBMITTED)
 
 
-def outcome(part: AgentPart = SUBMITTED, verdict: Verdict | None = None, **changes: Any) -> TrialResult:
+def outcome(
+    part: AgentPart = SUBMITTED, verdict: Verdict | None = None, **changes: Any
+) -> TrialResult:
     tampered = changes.pop("tampered", ())
     return conclude(context(**changes), part, Ledger(steps=3), "f" * 64, tampered, verdict)
 
@@ -225,10 +300,14 @@ def test_below_threshold() -> None:
 
 def test_the_runs_threshold_overrides_the_tasks() -> None:
     assert outcome(verdict=Verdict("scored", 0.44), threshold=0.05).outcome is Outcome.SUCCESS
-    assert outcome(verdict=Verdict("scored", 0.44), threshold=0.5).outcome is Outcome.BELOW_THRESHOLD
+    assert (
+        outcome(verdict=Verdict("scored", 0.44), threshold=0.5).outcome is Outcome.BELOW_THRESHOLD
+    )
 
 
-@pytest.mark.parametrize("word", ["invalid_submission", "no_submission", "task_error", "infra_error"])
+@pytest.mark.parametrize(
+    "word", ["invalid_submission", "no_submission", "task_error", "infra_error"]
+)
 def test_words_of_the_evaluation(word: Any) -> None:
     result = outcome(verdict=Verdict(word, reason="so it is", seconds=1.5))
     assert (result.outcome, result.reason) == (Outcome(word), "so it is")
@@ -254,12 +333,20 @@ def test_placeholder_as_a_baseline_is_the_tasks_fault() -> None:
 
 def test_no_baseline_at_all() -> None:
     unmeasured = {"mini": Variant("mini", ())}
-    assert outcome(verdict=Verdict("scored", 0.5), task=task(variants=unmeasured)).outcome is Outcome.TASK_ERROR
-    result = outcome(verdict=Verdict("scored", 0.5), task=task(variants=unmeasured, threshold=Threshold(absolute=0.4)))
+    assert (
+        outcome(verdict=Verdict("scored", 0.5), task=task(variants=unmeasured)).outcome
+        is Outcome.TASK_ERROR
+    )
+    result = outcome(
+        verdict=Verdict("scored", 0.5),
+        task=task(variants=unmeasured, threshold=Threshold(absolute=0.4)),
+    )
     assert (result.outcome, result.baseline, result.improvement) == (Outcome.SUCCESS, None, None)
 
 
-@pytest.mark.parametrize("decided", [Outcome.AGENT_ERROR, Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR])
+@pytest.mark.parametrize(
+    "decided", [Outcome.AGENT_ERROR, Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR]
+)
 def test_end_of_the_agent_decides_before_anything_else(decided: Outcome) -> None:
     part = AgentPart(EndedBy.ERROR, decided, "why")
     result = outcome(part, tampered=["train.csv"])
@@ -274,8 +361,9 @@ def test_changed_read_only_files_are_named() -> None:
 
 
 def test_many_changed_files_are_counted() -> None:
-    assert tampering([f"{n}.png" for n in range(9)]) == (
-        "read-only files were changed: 0.png, 1.png, 2.png, 3.png, 4.png and 4 more"
+    assert (
+        tampering([f"{n}.png" for n in range(9)])
+        == "read-only files were changed: 0.png, 1.png, 2.png, 3.png, 4.png and 4 more"
     )
     assert tampering([]) == ""
 
@@ -286,11 +374,15 @@ def test_nothing_decides() -> None:
 
 
 def test_every_outcome_but_not_run_can_be_reached_here() -> None:
-    """``not_run`` is a planned trial without a result: nothing that is decided here is ever that."""
+    """``not_run`` is a planned trial without a result: nothing that is decided here is ever
+    that."""
     reached = {
         outcome(verdict=Verdict("scored", 1.0)).outcome,
         outcome(verdict=Verdict("scored", 0.1)).outcome,
-        *(outcome(verdict=Verdict(word)).outcome for word in ("invalid_submission", "no_submission", "task_error")),
+        *(
+            outcome(verdict=Verdict(word)).outcome
+            for word in ("invalid_submission", "no_submission", "task_error")
+        ),
         *(
             outcome(AgentPart(EndedBy.ERROR, decided)).outcome
             for decided in (Outcome.AGENT_ERROR, Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR)
@@ -307,7 +399,12 @@ CRASH = "train.py failed at train.py:3: KeyError: 0"
 @pytest.mark.parametrize("word", ["no_submission", "invalid_submission"])
 def test_a_crash_is_told_beside_what_it_led_to(word: Any) -> None:
     result = conclude(
-        context(), AgentPart(EndedBy.SUBMITTED), Ledger(), "s", verdict=Verdict(word, reason="bad"), crash=CRASH
+        context(),
+        AgentPart(EndedBy.SUBMITTED),
+        Ledger(),
+        "s",
+        verdict=Verdict(word, reason="bad"),
+        crash=CRASH,
     )
     assert (result.outcome, result.reason) == (Outcome(word), f"bad; the last script, {CRASH}")
 
@@ -315,7 +412,9 @@ def test_a_crash_is_told_beside_what_it_led_to(word: Any) -> None:
 def test_a_crash_of_the_control_agent_is_the_tasks() -> None:
     control = context(id=TrialId("guess", "baseline", "", 1))
     verdict = Verdict("no_submission", reason="bad")
-    result = conclude(control, AgentPart(EndedBy.SUBMITTED), Ledger(), "s", verdict=verdict, crash=CRASH)
+    result = conclude(
+        control, AgentPart(EndedBy.SUBMITTED), Ledger(), "s", verdict=verdict, crash=CRASH
+    )
     assert result.outcome is Outcome.TASK_ERROR
     assert result.reason == f"the task's own code does not run here: {CRASH}; so bad"
 
@@ -324,6 +423,11 @@ def test_a_crash_of_the_control_agent_is_the_tasks() -> None:
 def test_a_crash_says_nothing_about_a_score_or_a_broken_evaluator(agent: str) -> None:
     at = context(id=TrialId("guess", agent, "", 1))
     part = AgentPart(EndedBy.SUBMITTED)
-    assert conclude(at, part, Ledger(), "s", verdict=Verdict("scored", 0.9), crash=CRASH).outcome is Outcome.SUCCESS
-    broken = conclude(at, part, Ledger(), "s", verdict=Verdict("task_error", reason="bad"), crash=CRASH)
+    assert (
+        conclude(at, part, Ledger(), "s", verdict=Verdict("scored", 0.9), crash=CRASH).outcome
+        is Outcome.SUCCESS
+    )
+    broken = conclude(
+        at, part, Ledger(), "s", verdict=Verdict("task_error", reason="bad"), crash=CRASH
+    )
     assert (broken.outcome, broken.reason) == (Outcome.TASK_ERROR, "bad")

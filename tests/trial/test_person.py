@@ -1,4 +1,5 @@
-"""A person at a real pseudo-terminal: lines, ctrl-C, ctrl-D, the editor, and the terminal's state afterwards."""
+"""A person at a real pseudo-terminal: lines, ctrl-C, ctrl-D, the editor, and the terminal's state
+afterwards."""
 
 from __future__ import annotations
 

@@ -46,9 +46,19 @@ from tests.support.toy_suite import write_toy_task
         (BudgetExhausted("over", limit="steps"), False, "steps", AgentPart(EndedBy.STEPS)),
         (BudgetExhausted("over", limit="tokens"), False, None, AgentPart(EndedBy.TOKENS)),
         (BudgetExhausted("over", limit="cost"), False, None, AgentPart(EndedBy.COST)),
-        (AuthError("401"), False, None, AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, "AuthError: 401")),
+        (
+            AuthError("401"),
+            False,
+            None,
+            AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, "AuthError: 401"),
+        ),
         (SandboxError("gone"), False, None, AgentPart(EndedBy.ERROR, Outcome.INFRA_ERROR, "gone")),
-        (StoreError("disk full"), False, None, AgentPart(EndedBy.ERROR, Outcome.INFRA_ERROR, "disk full")),
+        (
+            StoreError("disk full"),
+            False,
+            None,
+            AgentPart(EndedBy.ERROR, Outcome.INFRA_ERROR, "disk full"),
+        ),
         (
             BadRequestError("400"),
             False,
@@ -63,7 +73,9 @@ from tests.support.toy_suite import write_toy_task
         ),
     ],
 )
-def test_part_of(error: BaseException | None, submitted: bool, exhausted: str | None, part: AgentPart) -> None:
+def test_part_of(
+    error: BaseException | None, submitted: bool, exhausted: str | None, part: AgentPart
+) -> None:
     assert part_of(error, submitted=submitted, exhausted=exhausted) == part
 
 
@@ -118,7 +130,9 @@ def test_no_process_where_the_python_is_the_harness_own(task: Task) -> None:
     inside = Inside(b"", python=sys.executable)
     ask(task, inside, "pytest>=8")
     assert inside.asked == ()
-    with pytest.raises(RequirementMissing, match=r"pytest .*mend: .* -m pip install 'pytest>=9999'"):
+    with pytest.raises(
+        RequirementMissing, match=r"pytest .*mend: .* -m pip install 'pytest>=9999'"
+    ):
         ask(task, inside, "pytest>=9999")
 
 
@@ -135,8 +149,7 @@ def test_a_package_from_outside_the_installation_is_not_seen_inside(
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
-    [({}, "numpy is not installed"), ({"numpy": "1.0"}, "numpy 1.0")],
+    ("found", "said"), [({}, "numpy is not installed"), ({"numpy": "1.0"}, "numpy 1.0")]
 )
 def test_packages_that_are_missing(task: Task, found: dict[str, str], said: str) -> None:
     with pytest.raises(RequirementMissing, match=said) as error:

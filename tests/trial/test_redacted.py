@@ -26,7 +26,13 @@ def test_no_secret_reaches_the_file(tmp_path: Path) -> None:
         set={f"{KEY}.txt": "0" * 64},
         ledger=Ledger(steps=1),
     )
-    end = AgentEnded(t=2.0, ended_by=EndedBy.ERROR, outcome=Outcome.AGENT_ERROR, reason=KEY, ledger=Ledger(steps=1))
+    end = AgentEnded(
+        t=2.0,
+        ended_by=EndedBy.ERROR,
+        outcome=Outcome.AGENT_ERROR,
+        reason=KEY,
+        ledger=Ledger(steps=1),
+    )
     with RedactedJournal(path, Redactor({"OPENAI_API_KEY": KEY})) as journal:
         journal.write(step)
         journal.write(end)

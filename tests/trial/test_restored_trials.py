@@ -1,4 +1,5 @@
-"""Trials in which the agent went back: their score, every step scored again, and a death in the middle of it."""
+"""Trials in which the agent went back: their score, every step scored again, and a death in the
+middle of it."""
 
 from __future__ import annotations
 
@@ -74,14 +75,22 @@ def events(root: Path, kind: type) -> list[object]:
 
 
 @pytest.mark.parametrize("sandbox", ["local", "bubblewrap"])
-def test_the_score_is_of_what_was_restored(tmp_path: Path, sandbox: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_score_is_of_what_was_restored(
+    tmp_path: Path, sandbox: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     if problem := make(sandbox).check():
         pytest.skip(problem)
     result = play(tmp_path, "Back", sandbox=sandbox)
-    assert (result.outcome, result.score, result.ledger.steps) == (Outcome.SUCCESS, REFERENCE, 6), result.reason
+    assert (result.outcome, result.score, result.ledger.steps) == (Outcome.SUCCESS, REFERENCE, 6), (
+        result.reason
+    )
     assert cli.main(["rescore", str(tmp_path / "run"), "--step", "all"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    scores = {row[0]: row[1] for row in rows if row and row[0] in ("0", "1", "2", "3", "4", "5", "6", "final")}
+    scores = {
+        row[0]: row[1]
+        for row in rows
+        if row and row[0] in ("0", "1", "2", "3", "4", "5", "6", "final")
+    }
     assert list(scores.values()) == ["-", "-", "1", "-", "-", "1", "1", "1"]
     assert cli.main(["show", str(tmp_path / "run"), "guess-back-back-1"]) == 0
     assert "workspace restored to what it was after step 2" in capsys.readouterr().out
@@ -89,10 +98,15 @@ def test_the_score_is_of_what_was_restored(tmp_path: Path, sandbox: str, capsys:
 
 def test_a_death_in_the_middle_of_it_leaves_no_half_of_a_workspace(tmp_path: Path) -> None:
     result = play(tmp_path, "Dying", budget=Budget(max_steps=20, max_seconds=60.0))
-    assert (result.outcome, result.score, result.ended_by) == (Outcome.SUCCESS, REFERENCE, EndedBy.SECONDS), (
-        result.reason
-    )
-    assert (len(events(tmp_path, WorkspaceRestoring)), len(events(tmp_path, WorkspaceRestored))) == (1, 0)
+    assert (result.outcome, result.score, result.ended_by) == (
+        Outcome.SUCCESS,
+        REFERENCE,
+        EndedBy.SECONDS,
+    ), result.reason
+    assert (
+        len(events(tmp_path, WorkspaceRestoring)),
+        len(events(tmp_path, WorkspaceRestored)),
+    ) == (1, 0)
     second = [event for event in events(tmp_path, StepDone) if isinstance(event, StepDone)][1]
     assert result.snapshot == second.snapshot
     (note,) = events(tmp_path, Note)

@@ -1,4 +1,5 @@
-"""Going back to an earlier workspace, in place: what comes back, what stays, and that nothing leads out of it."""
+"""Going back to an earlier workspace, in place: what comes back, what stays, and that nothing leads
+out of it."""
 
 from __future__ import annotations
 
@@ -52,13 +53,19 @@ def restored(trial: Trial) -> list[WorkspaceRestored]:
 def test_the_workspace_is_what_it_was(make_trial: MakeTrial) -> None:
     trial = make_trial(env={"train.py": b"first"})
     write(trial, "train.py", "second")
-    run(trial, "import os; os.makedirs('out/deep'); open('out/deep/model', 'w').write('m'); os.remove('train.py')")
+    run(
+        trial,
+        "import os; os.makedirs('out/deep'); open('out/deep/model', 'w').write('m');"
+        " os.remove('train.py')",
+    )
     was = tree_of(trial.root)
     assert trial.env.restore(0) == ()
     assert tree_of(trial.root) == {"train.py": ("file", b"first")}
     assert trial.env.restore(2) == ()
     assert tree_of(trial.root) == was
-    assert [event.step for event in trial.dir.events() if isinstance(event, WorkspaceRestoring)] == [0, 2]
+    assert [
+        event.step for event in trial.dir.events() if isinstance(event, WorkspaceRestoring)
+    ] == [0, 2]
 
 
 def test_the_trace_stays_right(make_trial: MakeTrial) -> None:
@@ -68,12 +75,23 @@ def test_the_trace_stays_right(make_trial: MakeTrial) -> None:
     trial.env.restore(1)
     write(trial, "other.txt", "y")
     last = trial.steps()[-1]
-    assert (sorted(last.set), last.deleted) == (["other.txt"], []), "the diff is from what was restored"
+    assert (sorted(last.set), last.deleted) == (["other.txt"], []), (
+        "the diff is from what was restored"
+    )
     (event,) = restored(trial)
-    assert (event.step, event.snapshot, event.set, event.deleted) == (1, trial.steps()[0].snapshot, {}, ["notes.txt"])
+    assert (event.step, event.snapshot, event.set, event.deleted) == (
+        1,
+        trial.steps()[0].snapshot,
+        {},
+        ["notes.txt"],
+    )
     # steps keep their numbers, and each comes back as it was
     write_back = {step: sorted(moment(trial.dir, trial.store, step).tree) for step in (1, 2, 3)}
-    assert write_back == {1: ["train.py"], 2: ["notes.txt", "train.py"], 3: ["other.txt", "train.py"]}
+    assert write_back == {
+        1: ["train.py"],
+        2: ["notes.txt", "train.py"],
+        3: ["other.txt", "train.py"],
+    }
 
 
 def test_it_is_no_step_and_is_counted_in_time(make_trial: MakeTrial) -> None:
@@ -108,7 +126,12 @@ def test_undo_goes_back_too(make_trial: MakeTrial) -> None:
     trial = make_trial(env={"train.py": b"first"})
     trial.model.replies = ["second", "third"]
     for _ in range(2):
-        trial.do("Edit Script (AI)", script_name="train.py", edit_instruction="more", save_name="train.py")
+        trial.do(
+            "Edit Script (AI)",
+            script_name="train.py",
+            edit_instruction="more",
+            save_name="train.py",
+        )
     assert read(trial, "train.py").strip() == "third"
     trial.env.restore(1)
     assert trial.do("Undo Edit Script", script_name="train.py").ok
@@ -127,8 +150,16 @@ def test_the_repl_keeps_its_variables(make_trial: MakeTrial) -> None:
 
 def test_files_and_folders_change_places(make_trial: MakeTrial) -> None:
     trial = make_trial(env={"a": b"file", "b/inner": b"in a folder"})
-    run(trial, "import os, shutil; os.remove('a'); os.mkdir('a'); open('a/x', 'w'); shutil.rmtree('b'); open('b', 'w')")
-    run(trial, "os.remove('a/x'); os.symlink('nowhere', 'l'); open('run.sh', 'w'); os.chmod('run.sh', 0o755)")
+    run(
+        trial,
+        "import os, shutil; os.remove('a'); os.mkdir('a'); open('a/x', 'w'); shutil.rmtree('b');"
+        " open('b', 'w')",
+    )
+    run(
+        trial,
+        "os.remove('a/x'); os.symlink('nowhere', 'l'); open('run.sh', 'w'); os.chmod('run.sh',"
+        " 0o755)",
+    )
     was = tree_of(trial.root)
     trial.env.restore(0)
     assert tree_of(trial.root) == {"a": ("file", b"file"), "b/inner": ("file", b"in a folder")}
@@ -139,10 +170,16 @@ def test_files_and_folders_change_places(make_trial: MakeTrial) -> None:
 
 def test_read_only_and_public_files_stay_as_they_are(make_trial: MakeTrial) -> None:
     trial = make_trial(
-        env={"data/facts.txt": b"facts"}, public={"data/train.csv": b"1,2\n"}, read_only=("data/facts.txt",)
+        env={"data/facts.txt": b"facts"},
+        public={"data/train.csv": b"1,2\n"},
+        read_only=("data/facts.txt",),
     )
     before = {name: state(trial.root / name) for name in ("data/facts.txt", "data/train.csv")}
-    run(trial, "import shutil; shutil.copy('data/train.csv', 'mine.csv'); open('data/new', 'w').write('n')")
+    run(
+        trial,
+        "import shutil; shutil.copy('data/train.csv', 'mine.csv'); open('data/new',"
+        " 'w').write('n')",
+    )
     trial.env.restore(0)
     assert sorted(tree_of(trial.root)) == ["data/facts.txt", "data/train.csv"]
     trial.env.restore(1)
@@ -154,13 +191,21 @@ def test_read_only_and_public_files_stay_as_they_are(make_trial: MakeTrial) -> N
 def test_what_was_tampered_with_stays_so(make_trial: MakeTrial) -> None:
     trial = make_trial(public={"train.csv": b"1,2\n"})
     run(trial, "import shutil; shutil.copy('train.csv', 'mine.csv')")
-    run(trial, "import os; os.chmod('train.csv', 0o600); open('train.csv', 'w').write('9'); os.remove('mine.csv')")
-    assert trial.env.restore(1) == ("mine.csv",), "its content would have to come from the file that was changed"
+    run(
+        trial,
+        "import os; os.chmod('train.csv', 0o600); open('train.csv', 'w').write('9');"
+        " os.remove('mine.csv')",
+    )
+    assert trial.env.restore(1) == ("mine.csv",), (
+        "its content would have to come from the file that was changed"
+    )
     assert trial.workspace.tampered() == ["train.csv"]
     assert not (trial.root / "mine.csv").exists()
 
 
-def test_a_file_that_was_not_kept_is_named(make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_not_kept_is_named(
+    make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trial = make_trial()
     monkeypatch.setattr(trial.env._snapshots, "_file_limit", 3)
     write(trial, "large", "large content")
@@ -175,7 +220,10 @@ def test_a_file_that_was_not_kept_is_named(make_trial: MakeTrial, monkeypatch: p
 
 def test_special_files_and_closed_folders_go(make_trial: MakeTrial) -> None:
     trial = make_trial()
-    run(trial, "import os; os.mkdir('shut'); open('shut/x', 'w'); os.mkfifo('pipe'); os.chmod('shut', 0)")
+    run(
+        trial,
+        "import os; os.mkdir('shut'); open('shut/x', 'w'); os.mkfifo('pipe'); os.chmod('shut', 0)",
+    )
     trial.env.restore(0)
     assert os.listdir(trial.root) == []
     assert [e.data["text"] for e in trial.dir.events() if isinstance(e, Note)][:1] == [
@@ -197,7 +245,9 @@ def test_a_damaged_store_is_said(make_trial: MakeTrial) -> None:
 # --- in place ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(steps=st.lists(EDITS, max_size=5), order=st.lists(st.integers(0, 5), max_size=5))
 def test_any_state_is_reached_from_any_other(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Edits], order: list[int]
@@ -211,15 +261,24 @@ def test_any_state_is_reached_from_any_other(
     states: list[tuple[dict[str, str], Tree]] = [(recorder.tree(), tree_of(root))]
     for edits in steps:
         for kind, name, other, data in edits:
-            if not any(os.path.islink(os.path.join(root, n)) for n in (name, other, os.path.dirname(name))):
+            if not any(
+                os.path.islink(os.path.join(root, n)) for n in (name, other, os.path.dirname(name))
+            ):
                 edit(root, kind, name, other, data)
         recorder.take()
         states.append((recorder.tree(), tree_of(root)))
     for number in order:
         was, tree = states[number % len(states)]
-        assert bring_back(root, was, recorder.tree(), store=store, keep=(), open_public=lambda digest: None) == ()
+        assert (
+            bring_back(
+                root, was, recorder.tree(), store=store, keep=(), open_public=lambda digest: None
+            )
+            == ()
+        )
         assert tree_of(root) == tree
-        assert manifest.snapshot_id(recorder.tree()) == recorder.take().id == manifest.snapshot_id(was)
+        assert (
+            manifest.snapshot_id(recorder.tree()) == recorder.take().id == manifest.snapshot_id(was)
+        )
 
 
 def test_no_link_leads_out(tmp_path: Path) -> None:
@@ -246,7 +305,9 @@ def test_a_path_that_leads_out_is_refused(tmp_path: Path) -> None:
     root.mkdir()
     digest = store.put_bytes(b"x").digest
     with pytest.raises(StoreError, match="leads out of it"):
-        bring_back(root, {"../x": digest}, {}, store=store, keep=(), open_public=lambda digest: None)
+        bring_back(
+            root, {"../x": digest}, {}, store=store, keep=(), open_public=lambda digest: None
+        )
 
 
 def test_a_socket_in_the_way_goes(tmp_path: Path) -> None:

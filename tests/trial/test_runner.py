@@ -46,7 +46,9 @@ def only(run: RunDir) -> TrialId:
     return trial
 
 
-def play(project: Path, agent: str, *, grace: float = 0.2, around: float = 60.0, **settings: Any) -> TrialResult:
+def play(
+    project: Path, agent: str, *, grace: float = 0.2, around: float = 60.0, **settings: Any
+) -> TrialResult:
     """Run one trial of ``agent`` and check what holds for every trial."""
     run = make_run(project, [agent], **settings)
     trial = only(run)
@@ -73,14 +75,32 @@ def test_success(project: Path) -> None:
     result = play(project, "good")
     assert (result.outcome, result.score, result.baseline) == (Outcome.SUCCESS, REFERENCE, BASELINE)
     assert result.improvement == pytest.approx(1.5)
-    assert (result.ended_by, result.ledger.steps, result.within_noise) == (EndedBy.SUBMITTED, 3, False)
+    assert (result.ended_by, result.ledger.steps, result.within_noise) == (
+        EndedBy.SUBMITTED,
+        3,
+        False,
+    )
     assert (result.sandbox, result.data) == ("local", "mini")
     assert len(result.snapshot) == len(result.task_digest) == len(result.data_digest) == 64
-    (started,), (ended,), (evaluation,) = (events(project, kind) for kind in (TrialStarted, AgentEnded, Evaluation))
-    assert (started.sandbox, started.task_digest, started.budget.max_steps) == ("local", result.task_digest, 20)
+    (started,), (ended,), (evaluation,) = (
+        events(project, kind) for kind in (TrialStarted, AgentEnded, Evaluation)
+    )
+    assert (started.sandbox, started.task_digest, started.budget.max_steps) == (
+        "local",
+        result.task_digest,
+        20,
+    )
     assert (ended.snapshot, ended.tampered) == (result.snapshot, [])
-    assert (evaluation.step, evaluation.snapshot, evaluation.score) == (None, result.snapshot, REFERENCE)
-    assert [step.action for step in events(project, StepDone)] == ["Write File", "Execute Script", "Final Answer"]
+    assert (evaluation.step, evaluation.snapshot, evaluation.score) == (
+        None,
+        result.snapshot,
+        REFERENCE,
+    )
+    assert [step.action for step in events(project, StepDone)] == [
+        "Write File",
+        "Execute Script",
+        "Final Answer",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -88,18 +108,38 @@ def test_success(project: Path) -> None:
     [
         ("starter", Outcome.BELOW_THRESHOLD, EndedBy.SUBMITTED, "accuracy 0.4 is not above 0.44"),
         ("idle", Outcome.NO_SUBMISSION, EndedBy.RETURNED, "submission.csv is missing"),
-        ("spoiling", Outcome.INVALID_SUBMISSION, EndedBy.SUBMITTED, "99 ids are missing or unknown"),
+        (
+            "spoiling",
+            Outcome.INVALID_SUBMISSION,
+            EndedBy.SUBMITTED,
+            "99 ids are missing or unknown",
+        ),
         (
             "tampering",
             Outcome.INVALID_SUBMISSION,
             EndedBy.SUBMITTED,
             "read-only files were changed: test.csv, train.csv",
         ),
-        ("raising", Outcome.AGENT_ERROR, EndedBy.ERROR, "the agent raised RuntimeError: lost my way (raising.py:14)"),
+        (
+            "raising",
+            Outcome.AGENT_ERROR,
+            EndedBy.ERROR,
+            "the agent raised RuntimeError: lost my way (raising.py:14)",
+        ),
         ("leaving", Outcome.AGENT_ERROR, EndedBy.ERROR, "the agent raised SystemExit: I quit"),
-        ("exiting", Outcome.AGENT_ERROR, EndedBy.ERROR, "the agent ended its own process with status 3"),
+        (
+            "exiting",
+            Outcome.AGENT_ERROR,
+            EndedBy.ERROR,
+            "the agent ended its own process with status 3",
+        ),
         ("crashing", Outcome.AGENT_ERROR, EndedBy.ERROR, "the agent's process died of SIGSEGV"),
-        ("throttled", Outcome.PROVIDER_ERROR, EndedBy.ERROR, "RateLimitError: 429 until the retries were spent"),
+        (
+            "throttled",
+            Outcome.PROVIDER_ERROR,
+            EndedBy.ERROR,
+            "RateLimitError: 429 until the retries were spent",
+        ),
         ("overlong", Outcome.AGENT_ERROR, EndedBy.ERROR, "ContextWindowError: too long"),
     ],
 )
@@ -119,7 +159,8 @@ def test_traceback_of_an_agent_is_kept(project: Path) -> None:
 
 def test_task_error(project: Path) -> None:
     write_toy_task(
-        project / "task_suites" / "toy" / "guess", evaluator="def evaluate(a, b):\n    return float('nan')\n"
+        project / "task_suites" / "toy" / "guess",
+        evaluator="def evaluate(a, b):\n    return float('nan')\n",
     )
     result = play(project, "good")
     assert result.outcome is Outcome.TASK_ERROR
@@ -127,7 +168,9 @@ def test_task_error(project: Path) -> None:
 
 
 def test_missing_package_is_told_with_the_command_that_installs_it(project: Path) -> None:
-    write_toy_task(project / "task_suites" / "toy" / "guess", requirements=("no-such-package>=1", "pytest>=8"))
+    write_toy_task(
+        project / "task_suites" / "toy" / "guess", requirements=("no-such-package>=1", "pytest>=8")
+    )
     result = play(project, "good")
     assert result.outcome is Outcome.INFRA_ERROR
     assert "no-such-package is not installed" in result.reason
@@ -140,7 +183,10 @@ def test_missing_package_is_told_with_the_command_that_installs_it(project: Path
 def test_agent_that_does_not_stop_is_killed_and_scored_as_it_stands(project: Path) -> None:
     result = play(project, "looping", budget=Budget(max_steps=5, max_seconds=2.0))
     assert (result.outcome, result.score) == (Outcome.BELOW_THRESHOLD, BASELINE), result.reason
-    assert (result.ended_by, result.ledger) == (EndedBy.SECONDS, replace(result.ledger, steps=1, seconds=2.0))
+    assert (result.ended_by, result.ledger) == (
+        EndedBy.SECONDS,
+        replace(result.ledger, steps=1, seconds=2.0),
+    )
     (ended,) = events(project, AgentEnded)
     assert ended.snapshot == result.snapshot
     assert "killed" in ended.reason
@@ -164,13 +210,19 @@ def test_agent_that_turns_its_alarm_off_is_killed_by_the_worker(project: Path) -
 
 def test_steps_used_up(project: Path) -> None:
     result = play(project, "patient", budget=Budget(max_steps=3, max_seconds=60.0))
-    assert (result.outcome, result.ended_by, result.ledger.steps) == (Outcome.NO_SUBMISSION, EndedBy.STEPS, 3)
+    assert (result.outcome, result.ended_by, result.ledger.steps) == (
+        Outcome.NO_SUBMISSION,
+        EndedBy.STEPS,
+        3,
+    )
 
 
 def test_tampering_is_seen_when_the_agent_was_killed(project: Path) -> None:
     body = (project / "agents" / "tampering.py").read_text()
     (project / "agents" / "tampering.py").write_text(
-        body.replace('do(env, "Final Answer", final_answer="changed the data")', "import os; os._exit(0)")
+        body.replace(
+            'do(env, "Final Answer", final_answer="changed the data")', "import os; os._exit(0)"
+        )
     )
     run = make_run(project, ["tampering"])
     with TrialRunner(run.path) as trials:
@@ -192,11 +244,15 @@ def test_daemon_of_an_agent_is_gone_and_the_next_trial_unaffected(project: Path)
         Outcome.AGENT_ERROR,
         Outcome.SUCCESS,
     ]
-    (pid,) = (int(path.read_text()) for path in run.trial(run.plan.trials[0]).path.rglob("daemon.pid"))
+    (pid,) = (
+        int(path.read_text()) for path in run.trial(run.plan.trials[0]).path.rglob("daemon.pid")
+    )
     assert processes.start_time(pid) == ""
 
 
-def test_interrupt_leaves_no_process_and_no_result(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_leaves_no_process_and_no_result(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = make_run(project, ["patient"], budget=Budget(max_steps=10**9, max_seconds=600.0))
     trial = only(run)
     started: list[int] = []
@@ -260,12 +316,16 @@ def test_trial_of_a_killed_worker_is_run_afresh_and_its_evidence_kept(project: P
     assert run.results() == {}
     left = (run.trial(trial).path / "trace.jsonl").read_bytes()
     settings = replace(run.plan.settings, budget=Budget(max_steps=2, max_seconds=60.0))
-    again = RunDir.create(project / "again", replace(run.plan, settings=settings), {"rootdir": str(project)})
+    again = RunDir.create(
+        project / "again", replace(run.plan, settings=settings), {"rootdir": str(project)}
+    )
     os.rename(run.path / "trials", again.path / "trials")
     with TrialRunner(again.path) as trials:
         result = trials.run(trial)
     assert (result.ended_by, result.ledger.steps) == (EndedBy.STEPS, 2)
-    assert (again.trial(trial).path / "attempts" / "1" / "trace.jsonl").read_bytes().startswith(left)
+    assert (
+        (again.trial(trial).path / "attempts" / "1" / "trace.jsonl").read_bytes().startswith(left)
+    )
 
 
 def test_who_comes_second_waits_and_finds_the_result(project: Path) -> None:
@@ -284,7 +344,10 @@ def test_who_comes_second_waits_and_finds_the_result(project: Path) -> None:
         until = time.monotonic() + 30
         waiting = f":{os.fstat(lock.fileno()).st_ino} "
         while time.monotonic() < until:
-            if any("->" in line and waiting in line for line in Path("/proc/locks").read_text().splitlines()):
+            if any(
+                "->" in line and waiting in line
+                for line in Path("/proc/locks").read_text().splitlines()
+            ):
                 break
             time.sleep(0.002)
         stored.write_bytes(text)
@@ -333,7 +396,8 @@ def test_data_that_cannot_be_prepared_are_the_callers_business(project: Path) ->
     toml.write_text(
         toml.read_text().replace(
             'kind = "generator"',
-            'kind = "kaggle"\nref = "competitions/x"\nsize_mb = 1.0\nlicence = "rules"\nconsent = "https://example.org/rules"',
+            'kind = "kaggle"\nref = "competitions/x"\nsize_mb = 1.0\nlicence = "rules"\nconsent ='
+            ' "https://example.org/rules"',
         )
     )
     run = make_run(project, ["good"])
@@ -345,7 +409,9 @@ def test_data_that_cannot_be_prepared_are_the_callers_business(project: Path) ->
 # --- secrets ---------------------------------------------------------------------------------------------------
 
 
-def test_no_key_reaches_an_agent_without_a_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_reaches_an_agent_without_a_model(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
     monkeypatch.setenv("MLAB_SECRET", "hidden-0123456789")  # allowed through, and still a secret
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "this")
@@ -364,17 +430,25 @@ def test_no_key_reaches_an_agent_without_a_model(project: Path, monkeypatch: pyt
 
 def test_no_secret_in_a_reason(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLAB_SECRET", "hidden-0123456789")
-    text = "from pytest_mlab.evaluation import *\ndef evaluate(s, a): raise InvalidSubmission('hidden-0123456789')\n"
+    text = (
+        "from pytest_mlab.evaluation import *\ndef evaluate(s, a): raise"
+        " InvalidSubmission('hidden-0123456789')\n"
+    )
     write_toy_task(project / "task_suites" / "toy" / "guess", evaluator=text)
     assert play(project, "idle").reason == "[MLAB_SECRET]"
 
 
 def test_agents_with_a_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys reach the model's client and nothing that is written; a provider's failure is told apart."""
+    """Keys reach the model's client and nothing that is written; a provider's failure is told
+    apart."""
     key = "sk-0123456789abcdef"
 
     def script(request: Request) -> Reply:
-        return unauthorized(echo=request.key) if "please refuse" in request.prompt else say(f"you said {key}")
+        return (
+            unauthorized(echo=request.key)
+            if "please refuse" in request.prompt
+            else say(f"you said {key}")
+        )
 
     run = make_run(project, ["talking", "refused", "good"], model="openai/gpt-4o-mini")
     with ScriptedServer(script) as server, TrialRunner(run.path) as trials:
@@ -383,8 +457,13 @@ def test_agents_with_a_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "False")
         talking, refused, good = (trials.run(trial) for trial in run.plan.trials)
         assert {request.key for request in server.requests} == {key}
-        assert {needs: watch.threads for needs, watch in trials._watches.items()} == {True: (), False: ()}
-    assert (talking.outcome, talking.ledger.model_calls) == (Outcome.NO_SUBMISSION, 1), talking.reason
+        assert {needs: watch.threads for needs, watch in trials._watches.items()} == {
+            True: (),
+            False: (),
+        }
+    assert (talking.outcome, talking.ledger.model_calls) == (Outcome.NO_SUBMISSION, 1), (
+        talking.reason
+    )
     assert talking.ledger.usage == server.usage
     assert talking.ledger.known_cost is not None
     assert talking.ledger.known_cost > 0

@@ -1,4 +1,5 @@
-"""Submissions that are code: what an evaluator runs for them gets at neither answers nor verdict."""
+"""Submissions that are code: what an evaluator runs for them gets at neither answers nor
+verdict."""
 
 from __future__ import annotations
 
@@ -142,7 +143,8 @@ def judge(tmp_path: Path) -> Iterator[Judge]:
     toml = (folder / "task.toml").read_text()
     (folder / "task.toml").write_text(
         toml.replace(
-            'kind = "csv"\npath = "submission.csv"\ncolumns = ["id", "label"]', 'kind = "script"\npath = "s.py"'
+            'kind = "csv"\npath = "submission.csv"\ncolumns = ["id", "label"]',
+            'kind = "script"\npath = "s.py"',
         )
     )
 
@@ -181,7 +183,9 @@ def evaluate(submission, answers):
 """
 
 
-def test_withdrawn_answers_are_gone_in_every_sandbox(any_sandbox: Sandbox, judge: Judge, tmp_path: Path) -> None:
+def test_withdrawn_answers_are_gone_in_every_sandbox(
+    any_sandbox: Sandbox, judge: Judge, tmp_path: Path
+) -> None:
     deep = tmp_path / "prepared" / "more" / "deep.txt"
     deep.parent.mkdir()
     deep.write_text("x")

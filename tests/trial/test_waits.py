@@ -30,14 +30,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_wait_that_does_not_count_moves_deadline_and_alarm(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_that_does_not_count_moves_deadline_and_alarm(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     budget = Budget(max_steps=20, max_seconds=TIME, exclude_waits=True)
     run = make_run(project, ["talking"], model="openai/m", budget=budget)
     with ScriptedServer([script.rate_limited(WAIT), say("hello")]) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         with TrialRunner(run.path, grace=GRACE) as trials:
             result = trials.run(run.plan.trials[0])
-    assert (result.outcome, result.ended_by) == (Outcome.NO_SUBMISSION, EndedBy.SUBMITTED), result.reason
+    assert (result.outcome, result.ended_by) == (Outcome.NO_SUBMISSION, EndedBy.SUBMITTED), (
+        result.reason
+    )
     assert result.ledger.waited >= WAIT
     assert result.ledger.seconds < TIME
     [call] = (event for event in run.trial(result.id).events() if isinstance(event, ModelCall))
@@ -47,7 +51,9 @@ def test_a_wait_that_does_not_count_moves_deadline_and_alarm(project: Path, monk
 def test_a_wait_that_counts_is_not_begun_when_it_would_pass_the_end(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = make_run(project, ["talking"], model="openai/m", budget=Budget(max_steps=20, max_seconds=TIME))
+    run = make_run(
+        project, ["talking"], model="openai/m", budget=Budget(max_steps=20, max_seconds=TIME)
+    )
     with ScriptedServer([script.rate_limited(WAIT), say("hello")]) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         with TrialRunner(run.path, grace=GRACE) as trials:

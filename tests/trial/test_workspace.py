@@ -19,7 +19,12 @@ from tests.trial.conftest import Files, make_task, write_files
 
 
 def make(
-    tmp_path: Path, env: Files | None = None, public: Files | None = None, *, mounts: bool = False, read_only: str = ""
+    tmp_path: Path,
+    env: Files | None = None,
+    public: Files | None = None,
+    *,
+    mounts: bool = False,
+    read_only: str = "",
 ) -> Workspace:
     write_files(tmp_path / "task" / "env", env or {})
     files = write_files(tmp_path / "public", public or {})
@@ -35,8 +40,15 @@ def tree(root: Path) -> dict[str, bytes]:
 
 
 def test_starter_files_and_data_are_copied(tmp_path: Path) -> None:
-    workspace = make(tmp_path, {"train.py": b"code", "lib/a.py": b"a"}, {"train.csv": b"1", "data/x.csv": b"2"})
-    assert tree(workspace.root) == {"train.py": b"code", "lib/a.py": b"a", "train.csv": b"1", "data/x.csv": b"2"}
+    workspace = make(
+        tmp_path, {"train.py": b"code", "lib/a.py": b"a"}, {"train.csv": b"1", "data/x.csv": b"2"}
+    )
+    assert tree(workspace.root) == {
+        "train.py": b"code",
+        "lib/a.py": b"a",
+        "train.csv": b"1",
+        "data/x.csv": b"2",
+    }
     assert workspace.mounts == ()
 
 
@@ -54,7 +66,12 @@ def test_data_are_mounted_over_placeholders(tmp_path: Path) -> None:
         Mount(public / "train.csv", "train.csv"),
     )
     assert workspace.mounted == ("data", "lib/z.csv", "train.csv")
-    assert tree(workspace.root) == {"train.py": b"code", "lib/a.py": b"a", "lib/z.csv": b"", "train.csv": b""}
+    assert tree(workspace.root) == {
+        "train.py": b"code",
+        "lib/a.py": b"a",
+        "lib/z.csv": b"",
+        "train.csv": b"",
+    }
     assert os.listdir(workspace.root / "data") == []
 
 
@@ -109,21 +126,31 @@ def outside(tmp_path: Path) -> Path:
         ("x" * 5000, "cannot be a path"),
     ],
 )
-def test_paths_that_lead_out_are_refused(tmp_path: Path, outside: Path, path: str, said: str) -> None:
+def test_paths_that_lead_out_are_refused(
+    tmp_path: Path, outside: Path, path: str, said: str
+) -> None:
     workspace = make(tmp_path)
     (workspace.root / "link").symlink_to(outside)
     (workspace.root / "file-link").symlink_to(outside / "secret")
     (workspace.root / "chain").symlink_to("link/secret")
-    for use in (workspace.locate, lambda p: workspace.read(p, 10), lambda p: workspace.write(p, b"x")):
+    for use in (
+        workspace.locate,
+        lambda p: workspace.read(p, 10),
+        lambda p: workspace.write(p, b"x"),
+    ):
         with pytest.raises(Refused, match=said):
             use(path)
     assert (outside / "secret").read_bytes() == b"s"
 
 
-SEGMENTS = st.sampled_from(("..", ".", "a", "b", "out", "self", "up", "", "work2", "secret", "file"))
+SEGMENTS = st.sampled_from(
+    ("..", ".", "a", "b", "out", "self", "up", "", "work2", "secret", "file")
+)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(parts=st.lists(SEGMENTS, max_size=7))
 def test_no_path_gets_out(tmp_path: Path, parts: list[str]) -> None:
     root = tmp_path / "work"
@@ -179,7 +206,9 @@ def test_a_link_put_in_place_after_the_check_is_not_followed(
 
 
 def test_mounts_are_read_where_they_come_from(tmp_path: Path) -> None:
-    workspace = make(tmp_path, {"x": b""}, {"train.csv": b"data", "d/e/f.csv": b"deep"}, mounts=True)
+    workspace = make(
+        tmp_path, {"x": b""}, {"train.csv": b"data", "d/e/f.csv": b"deep"}, mounts=True
+    )
     assert workspace.locate("train.csv") == tmp_path / "public" / "train.csv"
     assert workspace.read("train.csv", 10) == b"data"
     assert workspace.read("d/e/../e/f.csv", 10) == b"deep"
@@ -191,7 +220,9 @@ def test_mounts_are_read_where_they_come_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mounts", [True, False])
-@pytest.mark.parametrize("path", ["train.csv", "./train.csv", "d/f.csv", "link", "notes/a.txt", "keep.py"])
+@pytest.mark.parametrize(
+    "path", ["train.csv", "./train.csv", "d/f.csv", "link", "notes/a.txt", "keep.py"]
+)
 def test_read_only_files_are_not_written(tmp_path: Path, mounts: bool, path: str) -> None:
     workspace = make(
         tmp_path,

@@ -28,10 +28,17 @@ MAJORITY = 0.6
 """What saying yes scores."""
 
 
-def sound_task(folder: Path, *, data: str = DATA, evaluator: str = STRICT, train: str = GUESS, **changes: Any) -> Path:
-    """The toy task, mended: a strict evaluator, and a starter that guesses the more frequent label."""
+def sound_task(
+    folder: Path, *, data: str = DATA, evaluator: str = STRICT, train: str = GUESS, **changes: Any
+) -> Path:
+    """The toy task, mended: a strict evaluator, and a starter that guesses the more frequent
+    label."""
     write_toy_task(folder, evaluator=evaluator, train=train, **changes)
-    edit(folder / "task.toml", "scores = [0.4, 0.4, 0.4]\nmean = 0.4", "scores = [0.6, 0.6, 0.6]\nmean = 0.6")
+    edit(
+        folder / "task.toml",
+        "scores = [0.4, 0.4, 0.4]\nmean = 0.4",
+        "scores = [0.6, 0.6, 0.6]\nmean = 0.6",
+    )
     (folder / "data.py").write_text(data, encoding="utf-8")
     return folder
 

@@ -1,4 +1,5 @@
-"""What is inside packed files is looked at; what cannot be is counted, never passed over in silence."""
+"""What is inside packed files is looked at; what cannot be is counted, never passed over in
+silence."""
 
 from __future__ import annotations
 
@@ -185,7 +186,9 @@ def test_files_in_parquet_are_opened() -> None:
 
 
 @pytest.mark.parametrize(("package", "module"), [("pyarrow", "pyarrow"), ("pillow", "PIL")])
-def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch, package: str, module: str) -> None:
+def test_a_missing_package_is_told(
+    monkeypatch: pytest.MonkeyPatch, package: str, module: str
+) -> None:
     data = parquet(id=[1]) if package == "pyarrow" else picture("L", bytes(8))
     monkeypatch.setitem(sys.modules, module, None)
     found, closed = inside("a", data)

@@ -47,12 +47,18 @@ def test_schema_needs_measured_scores(task: Path, what: str) -> None:
     found = finding("schema", task)
     assert (found.status, found.reason) == (
         "fail",
-        f"no {what} was measured on data mini: mlab measure guess --data mini --what {what} --write",
+        (
+            f"no {what} was measured on data mini: mlab measure guess --data mini --what {what}"
+            " --write"
+        ),
     )
 
 
 def test_schema_knows_variants(task: Path) -> None:
-    assert finding("schema", task, variant="full").reason == "the task has no data variant full, only mini"
+    assert (
+        finding("schema", task, variant="full").reason
+        == "the task has no data variant full, only mini"
+    )
 
 
 def test_a_broken_task_leaves_the_other_checks_nothing(task: Path) -> None:
@@ -69,7 +75,12 @@ def test_files_are_there(task: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "reason"),
     [
-        ("task.toml", '"test.csv"]', '"tset.csv"]', "read_only: tset.csv matches no file of the workspace"),
+        (
+            "task.toml",
+            '"test.csv"]',
+            '"tset.csv"]',
+            "read_only: tset.csv matches no file of the workspace",
+        ),
         (
             "reference/actions.toml",
             'script_name = "train.py"',
@@ -85,7 +96,10 @@ def test_files_are_there(task: Path) -> None:
         (
             "data.py",
             'write(public / "test.csv", ["id", "x"], test)',
-            'write(public / "test.csv", ["id", "x"], test); write(public / "submission.csv", ["id", "y"], [])',
+            (
+                'write(public / "test.csv", ["id", "x"], test); write(public / "submission.csv",'
+                ' ["id", "y"], [])'
+            ),
             "submission.csv has the columns id, y; declared are id, label",
         ),
     ],
@@ -110,7 +124,10 @@ def test_the_starter_runs(task: Path) -> None:
     [
         ("raise SystemExit('no luck')", "guess: train.py ended with exit status 1: no luck"),
         ("pass", "no_submission: submission.csv is missing: write it into the workspace"),
-        (GUESS + "open('test.csv', 'a').write('x')", "the starter changes read-only files: test.csv"),
+        (
+            GUESS + "open('test.csv', 'a').write('x')",
+            "the starter changes read-only files: test.csv",
+        ),
     ],
 )
 def test_a_starter_that_does_not(task: Path, code: str, reason: str) -> None:
@@ -125,7 +142,11 @@ def test_the_baseline_is_reproduced(task: Path) -> None:
 
 
 def test_a_baseline_that_is_not_what_was_recorded(task: Path) -> None:
-    edit(task / "task.toml", "scores = [0.6, 0.6, 0.6]\nmean = 0.6", "scores = [0.7, 0.7, 0.7]\nmean = 0.7")
+    edit(
+        task / "task.toml",
+        "scores = [0.6, 0.6, 0.6]\nmean = 0.6",
+        "scores = [0.7, 0.7, 0.7]\nmean = 0.7",
+    )
     found = finding("baseline", task)
     assert (found.status, found.reason) == (
         "fail",
@@ -138,7 +159,10 @@ def test_a_baseline_that_a_trivial_predictor_set_is_reproduced_by_it(task: Path)
     (task / "env" / "train.py").write_text(TRAIN)
     (task / "trivial").mkdir()
     (task / "trivial" / "train.py").write_text(GUESS)
-    script = '[[action]]\nname = "Write File"\ncontent_file = "train.py"\nargs = {file_name = "train.py"}\n'
+    script = (
+        '[[action]]\nname = "Write File"\ncontent_file = "train.py"\nargs = {file_name ='
+        ' "train.py"}\n'
+    )
     run = '[[action]]\nname = "Execute Script"\nargs = {script_name = "train.py"}\n'
     end = '[[action]]\nname = "Final Answer"\nargs = {final_answer = "always yes"}\n'
     (task / "trivial" / "actions.toml").write_text(script + run + end)
@@ -172,7 +196,9 @@ class ScoredBench(Bench):
         ([0.9, 0.6, 0.9, 0.6, 0.9], 5, "fail"),
     ],
 )
-def test_runs_outside_the_interval_are_repeated(task: Path, scores: list[float], made: int, status: str) -> None:
+def test_runs_outside_the_interval_are_repeated(
+    task: Path, scores: list[float], made: int, status: str
+) -> None:
     bench = ScoredBench(subject(task), settings(task))
     bench.scores = scores
     with bench:
@@ -194,7 +220,11 @@ def test_where_a_baseline_is_expected(task: Path) -> None:
 
 def test_the_reference_beats_the_threshold(task: Path) -> None:
     found = finding("reference", task)
-    assert (found.status, found.facts["score"], found.facts["needed"]) == ("ok", 1.0, pytest.approx(0.66))
+    assert (found.status, found.facts["score"], found.facts["needed"]) == (
+        "ok",
+        1.0,
+        pytest.approx(0.66),
+    )
 
 
 @pytest.mark.parametrize(
@@ -230,7 +260,11 @@ def test_degenerate_submissions_do_not_succeed(task: Path) -> None:
 
 def test_a_constant_that_succeeds(task: Path) -> None:
     (task / "env" / "train.py").write_text(TRAIN)
-    edit(task / "task.toml", "scores = [0.6, 0.6, 0.6]\nmean = 0.6", "scores = [0.4, 0.4, 0.4]\nmean = 0.4")
+    edit(
+        task / "task.toml",
+        "scores = [0.6, 0.6, 0.6]\nmean = 0.6",
+        "scores = [0.4, 0.4, 0.4]\nmean = 0.4",
+    )
     found = finding("degenerate", task)
     assert found.status == "fail"
     assert "most frequent value scores 0.6, which is success (needed 0.44)" in found.reason
@@ -238,12 +272,16 @@ def test_a_constant_that_succeeds(task: Path) -> None:
 
 def test_nothing_that_succeeds(task: Path) -> None:
     lenient = STRICT.replace(
-        "    truth =", "    if not (submission_dir / 'submission.csv').exists():\n        return 1.0\n    truth ="
+        "    truth =",
+        "    if not (submission_dir / 'submission.csv').exists():\n        return 1.0\n    truth =",
     )
     (task / "evaluator.py").write_text(lenient)
     found = finding("degenerate", task)
     assert found.status == "fail"
-    assert "untouched workspace scores 1, which is success (needed 0.66); nothing scores 1" in found.reason
+    assert (
+        "untouched workspace scores 1, which is success (needed 0.66); nothing scores 1"
+        in found.reason
+    )
 
 
 def test_shuffled_values_that_succeed(task: Path) -> None:
@@ -251,20 +289,27 @@ def test_shuffled_values_that_succeed(task: Path) -> None:
     (task / "evaluator.py").write_text(
         STRICT.replace(
             "sum(given[key] == label for key, label in truth.items()) / len(truth)",
-            "float(sorted(r['label'] for r in given.values()) == sorted(r['label'] for r in truth.values()))",
+            "float(sorted(r['label'] for r in given.values()) == sorted(r['label'] for r in"
+            " truth.values()))",
         )
     )
     found = finding("degenerate", task)
-    assert (found.status, found.reason) == ("fail", "shuffled values scores 1, which is success (needed 0.66)")
+    assert (found.status, found.reason) == (
+        "fail",
+        "shuffled values scores 1, which is success (needed 0.66)",
+    )
 
 
 def test_a_time_that_looks_like_success_is_taken_again(task: Path) -> None:
-    """On a busy machine the same code may seem to be a fifth faster once; the median of three counts."""
+    """On a busy machine the same code may seem to be a fifth faster once; the median of three
+    counts."""
     edit(task / "task.toml", "timed = false", "timed = true")
     scores = iter([0.9, 0.5, 0.6, 0.7])
 
     class Noisy(Bench):
-        def evaluate(self, submission: Path, answers: Path | None = None, *, timeout: float = 60.0) -> Verdict:
+        def evaluate(
+            self, submission: Path, answers: Path | None = None, *, timeout: float = 60.0
+        ) -> Verdict:
             return Verdict("scored", next(scores))
 
     with Noisy(subject(task), settings(task)) as made:
@@ -287,9 +332,17 @@ def test_an_evaluator_that_is_not(task: Path) -> None:
 
 def test_a_time_may_differ_a_little(task: Path) -> None:
     edit(task / "task.toml", "timed = false", "timed = true")
-    edit(task / "evaluator.py", "/ len(truth)", "/ len(truth) * __import__('random').uniform(0.98, 1)")
+    edit(
+        task / "evaluator.py",
+        "/ len(truth)",
+        "/ len(truth) * __import__('random').uniform(0.98, 1)",
+    )
     assert finding("deterministic", task).status == "ok"
-    edit(task / "evaluator.py", "uniform(0.98, 1)", "choice([0.1, 0.4, 0.7, 1.0]) * __import__('time').time() / 2e9")
+    edit(
+        task / "evaluator.py",
+        "uniform(0.98, 1)",
+        "choice([0.1, 0.4, 0.7, 1.0]) * __import__('time').time() / 2e9",
+    )
     statuses = {finding("deterministic", task).status for _ in range(4)}
     assert "fail" in statuses
 
@@ -320,7 +373,10 @@ def test_rows_that_count_by_place(task: Path) -> None:
 
 
 def test_an_order_that_is_refused_is_no_fault(task: Path) -> None:
-    refuse = "    if [*csv_ids] != [*truth]:\n        raise InvalidSubmission('rows are in another order')\n"
+    refuse = (
+        "    if [*csv_ids] != [*truth]:\n        raise InvalidSubmission('rows are in another"
+        " order')\n"
+    )
     text = STRICT.replace("import read_answers", "import InvalidSubmission, read_answers").replace(
         "    return",
         "    lines = (submission_dir / 'submission.csv').read_text().split()[1:]\n"
@@ -328,7 +384,10 @@ def test_an_order_that_is_refused_is_no_fault(task: Path) -> None:
     )
     (task / "evaluator.py").write_text(text)
     found = finding("order", task)
-    assert (found.status, found.reason) == ("ok", "another order is refused: rows are in another order")
+    assert (found.status, found.reason) == (
+        "ok",
+        "another order is refused: rows are in another order",
+    )
 
 
 # --- cost ------------------------------------------------------------------------------------------------------

@@ -27,7 +27,12 @@ def connection(sandbox: MeteredSandbox, tmp_path: Path) -> Iterator[Connection]:
 
 
 def test_it_is_the_sandbox(sandbox: MeteredSandbox) -> None:
-    assert (sandbox.name, sandbox.isolated, sandbox.mounts, sandbox.check()) == ("local", False, False, "")
+    assert (sandbox.name, sandbox.isolated, sandbox.mounts, sandbox.check()) == (
+        "local",
+        False,
+        False,
+        "",
+    )
     assert sandbox.sweep("mlab-test-nobody") == 0
 
 
@@ -42,7 +47,12 @@ def test_memory_of_the_largest_process(sandbox: MeteredSandbox, connection: Conn
 def test_output_and_status_are_the_commands(connection: Connection) -> None:
     code = "import sys; sys.stdout.write(sys.stdin.read() * 2); sys.exit(3)"
     done = connection.execute([connection.python, "-c", code], stdin=b"ab\n")
-    assert (done.output, done.output_bytes, done.exit_status, done.killed_for) == (b"ab\nab\n", 6, 3, "")
+    assert (done.output, done.output_bytes, done.exit_status, done.killed_for) == (
+        b"ab\nab\n",
+        6,
+        3,
+        "",
+    )
 
 
 def test_a_signal_is_the_commands(connection: Connection) -> None:

@@ -32,7 +32,9 @@ from pytest_mlab.validation.needles import column_needles, pieces, runs
     ],
 )
 def test_columns_of_text(name: str, content: bytes, columns: list[dict[str, list[str]]]) -> None:
-    assert [{key: list(v) for key, v in found.columns.items()} for found in columns_in(name, content)] == columns
+    assert [
+        {key: list(v) for key, v in found.columns.items()} for found in columns_in(name, content)
+    ] == columns
 
 
 def npy(array: np.ndarray) -> bytes:
@@ -52,7 +54,8 @@ def test_columns_of_arrays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "right"), [("01", "1.0"), ("True", "true"), (" a ", "A"), ("0.30000000000000004", ".3")]
+    ("left", "right"),
+    [("01", "1.0"), ("True", "true"), (" a ", "A"), ("0.30000000000000004", ".3")],
 )
 def test_values_that_are_the_same(left: str, right: str) -> None:
     assert normal(left) == normal(right)

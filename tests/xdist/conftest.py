@@ -18,6 +18,8 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(
+    pytester: pytest.Pytester, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Project:
     """A project with the toy suite's one task, ``guess``."""
     return Project.create(pytester, shared_cache, monkeypatch)

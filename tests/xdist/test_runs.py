@@ -1,4 +1,5 @@
-"""Whole runs on several workers: the same figures, one trial at a time, and nothing lost with a worker."""
+"""Whole runs on several workers: the same figures, one trial at a time, and nothing lost with a
+worker."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import pytest
 from tests.support.project import Project
 from tests.support.toy_suite import write_toy_suite
 
-# The first trial ends only when all others have: a worker that had a second one pinned behind it would hang here.
+# The first trial ends only when all others have: a worker that had a second one pinned behind it
+# would hang here.
 WAITER = """
 import time
 
@@ -83,11 +85,18 @@ def test_same_figures_and_same_junit_for_one_and_two_processes(project: Project)
     write_toy_suite(project.path, tasks=("guess", "other"))
     seen = []
     for run, workers in (("a", "0"), ("b", "2")):
-        args = ("--mlab-agent=baseline", "--mlab-agent=reference", "--mlab-repeats=2", "--mlab-gate=aggregate")
+        args = (
+            "--mlab-agent=baseline",
+            "--mlab-agent=reference",
+            "--mlab-repeats=2",
+            "--mlab-gate=aggregate",
+        )
         result = project.run(*args, "-n", workers, f"--mlab-run-dir={run}")
         assert result.ret == 0, result.stdout.str()
         here = Project(project.pytester, run)
-        names = {name: (case.status, sorted(case.properties)) for name, case in here.junit().items()}
+        names = {
+            name: (case.status, sorted(case.properties)) for name, case in here.junit().items()
+        }
         seen.append((without_times(here.summary()), names, sorted(here.junit_suite())))
     assert seen[0] == seen[1]
     assert len(seen[0][1]) == 8 + 4 + 2
@@ -112,7 +121,9 @@ def test_a_killed_worker_loses_one_attempt_and_no_other_trial(project: Project) 
     project.agent("sleeper", SLEEPER)
     (project.path / "conftest.py").write_text(KILLER)
     name = project.tests("def test_it(mlab_trial):\n    assert mlab_trial.beats_baseline\n")
-    result = project.run("--mlab-agent=sleeper", "--mlab-repeats=4", "--mlab-gate=none", "-n", "2", name)
+    result = project.run(
+        "--mlab-agent=sleeper", "--mlab-repeats=4", "--mlab-gate=none", "-n", "2", name
+    )
     assert (project.path / "killed").exists()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
@@ -124,7 +135,9 @@ def test_a_killed_worker_loses_one_attempt_and_no_other_trial(project: Project) 
         ]
     )
     assert not (project.trial("guess/sleeper/1") / "result.json").exists()
-    assert (project.trial("guess/sleeper/1") / "trace.jsonl").read_text().count('"trial_started"') == 1
+    assert (project.trial("guess/sleeper/1") / "trace.jsonl").read_text().count(
+        '"trial_started"'
+    ) == 1
     for k in (2, 3, 4):
         assert project.result(f"guess/sleeper/{k}")["outcome"] != "infra_error"
     case = project.junit()["test_mine::test_it[guess-sleeper-1]"]
@@ -134,7 +147,8 @@ def test_a_killed_worker_loses_one_attempt_and_no_other_trial(project: Project) 
 
 def test_a_worker_that_dies_after_the_trial_keeps_its_result(project: Project) -> None:
     name = project.tests(
-        "import os\n\n\ndef test_it(mlab_trial):\n    if mlab_trial.id.repeat == 1:\n        os._exit(3)\n"
+        "import os\n\n\ndef test_it(mlab_trial):\n    if mlab_trial.id.repeat == 1:\n       "
+        " os._exit(3)\n"
     )
     result = project.run("--mlab-agent=reference", "--mlab-repeats=3", "-n", "2", name)
     result.stdout.fnmatch_lines(["the worker died after the trial had ended: success: *"])
@@ -146,7 +160,9 @@ def test_a_stop_at_the_first_failure_starts_nothing_new(project: Project) -> Non
     result = project.run("--mlab-agent=baseline", "--mlab-repeats=6", "-n", "1", "-x")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert len(list(project.run_dir.glob("trials/*/*/*/result.json"))) == 1
-    result.stdout.fnmatch_lines(["MISSING: 5 of 6 planned trials did not run", "*pytest --mlab-resume=run"])
+    result.stdout.fnmatch_lines(
+        ["MISSING: 5 of 6 planned trials did not run", "*pytest --mlab-resume=run"]
+    )
 
 
 @pytest.mark.parametrize("mode", ["loadscope", "loadfile", "loadgroup", "each"])
@@ -169,13 +185,15 @@ def test_modes_are_nobodys_business_without_trials(project: Project) -> None:
 
 
 def test_a_suite_edited_while_it_runs_is_collected_from_the_plan(project: Project) -> None:
-    # the session's first trial adds a task and kills its worker: the replacement must collect the planned ids
+    # the session's first trial adds a task and kills its worker: the replacement must collect the
+    # planned ids
     name = project.tests(
         "import os\nfrom tests_support import add_task\n\n\ndef test_it(mlab_trial):\n"
         "    if mlab_trial.id.repeat == 1:\n        add_task()\n        os._exit(3)\n"
     )
     (project.path / "tests_support.py").write_text(
-        "import shutil\n\n\ndef add_task():\n    shutil.copytree('task_suites/toy/guess', 'task_suites/toy/another')\n"
+        "import shutil\n\n\ndef add_task():\n    shutil.copytree('task_suites/toy/guess',"
+        " 'task_suites/toy/another')\n"
     )
     result = project.run("--mlab-agent=reference", "--mlab-repeats=3", "-n", "1", name)
     assert result.parseoutcomes()["failed"] == 1

@@ -1,4 +1,5 @@
-"""Sessions that are killed: what is finished is reported, nothing stays alive, the rest can be resumed."""
+"""Sessions that are killed: what is finished is reported, nothing stays alive, the rest can be
+resumed."""
 
 from __future__ import annotations
 
@@ -48,7 +49,12 @@ def start(project: Project, *args: str) -> subprocess.Popen[bytes]:
     project.agent("holder", HOLDER.replace("GO", repr(str(project.path / "go"))))
     with open(project.path / "out.txt", "wb") as out:
         return subprocess.Popen(
-            [sys.executable, "-m", "pytest", *project.arguments("--mlab-agent=holder", "--mlab-repeats=4", *args)],
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                *project.arguments("--mlab-agent=holder", "--mlab-repeats=4", *args),
+            ],
             cwd=project.path,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -61,7 +67,9 @@ def holding(project: Project, workers: int) -> Callable[[], bool]:
     def look() -> bool:
         traces = [project.trial(f"guess/holder/{k}") / "trace.jsonl" for k in (3, 4)[:workers]]
         held = all(trace.exists() and "holding" in trace.read_text() for trace in traces)
-        return held and all((project.trial(f"guess/holder/{k}") / "result.json").exists() for k in (1, 2))
+        return held and all(
+            (project.trial(f"guess/holder/{k}") / "result.json").exists() for k in (1, 2)
+        )
 
     return look
 
@@ -109,7 +117,11 @@ def test_kill_of_the_controller_then_resume(project: Project, output: Callable[[
     process.wait()
     assert gone(children)
 
-    finished = [project.trial(f"guess/holder/{k}") / name for k in (1, 2) for name in ("trace.jsonl", "result.json")]
+    finished = [
+        project.trial(f"guess/holder/{k}") / name
+        for k in (1, 2)
+        for name in ("trace.jsonl", "result.json")
+    ]
     marks = [(os.stat(file).st_ino, os.stat(file).st_mtime_ns) for file in finished]
     (project.path / "go").touch()
     result = project.run(f"--mlab-resume={RUN}", "-n", "2", "--mlab-gate=aggregate", run_dir=False)
@@ -121,7 +133,9 @@ def test_kill_of_the_controller_then_resume(project: Project, output: Callable[[
     again = project.run(*args, f"--mlab-run-dir={undisturbed}")
     assert result.ret == again.ret
     here = Project(project.pytester, undisturbed)
-    assert [s["success"] for s in project.summary()["subjects"]] == [s["success"] for s in here.summary()["subjects"]]
+    assert [s["success"] for s in project.summary()["subjects"]] == [
+        s["success"] for s in here.summary()["subjects"]
+    ]
     assert set(project.junit()) == set(here.junit())
 
 
@@ -135,7 +149,9 @@ def test_ctrl_c_reports_what_is_finished(project: Project, output: Callable[[], 
     assert "MISSING: 2 of 4" in output()
 
 
-def test_the_workspaces_of_killed_trials_do_not_grow_in_number(project: Project, shared_cache: Path) -> None:
+def test_the_workspaces_of_killed_trials_do_not_grow_in_number(
+    project: Project, shared_cache: Path
+) -> None:
     process = start(project)
     wait_for(holding(project, 1), process)
     process.send_signal(signal.SIGTERM)

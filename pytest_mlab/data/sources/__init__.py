@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.sources import coco_images, embedded, gcs, generator, http, huggingface, kaggle, mlagentbench
+from pytest_mlab.data.sources import (
+    coco_images,
+    embedded,
+    gcs,
+    generator,
+    http,
+    huggingface,
+    kaggle,
+    mlagentbench,
+)
 from pytest_mlab.data.sources.base import Fetch, Options
 
 _KINDS: dict[str, Fetch] = {
@@ -21,5 +30,6 @@ _KINDS: dict[str, Fetch] = {
 
 
 def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Put the raw files of ``source`` into the folder ``into``. Raises DataUnavailable or SuiteError."""
+    """Put the raw files of ``source`` into the folder ``into``. Raises DataUnavailable or
+    SuiteError."""
     _KINDS[source.kind](source, task, into, options)

@@ -1,4 +1,5 @@
-"""Unpacking archives that come from elsewhere: regular files and folders only, nothing outside the target."""
+"""Unpacking archives that come from elsewhere: regular files and folders only, nothing outside the
+target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What all kinds of sources share: the options of a fetch, consent, announcements, putting files in place."""
+"""What all kinds of sources share: the options of a fetch, consent, announcements, putting files in
+place."""
 
 from __future__ import annotations
 
@@ -28,8 +29,9 @@ _log = logging.getLogger("pytest_mlab.data")
 
 @dataclass(frozen=True)
 class Options:
-    """How to fetch: ``consent`` names the rules that the user has accepted, ``progress`` writes to stderr what goes
-    on, ``cache`` keeps whole and partial downloads, ``variant`` is what the files are for."""
+    """How to fetch: ``consent`` names the rules that the user has accepted, ``progress`` writes to
+    stderr what goes on, ``cache`` keeps whole and partial downloads, ``variant`` is what the files
+    are for."""
 
     cache: Path
     variant: str
@@ -43,7 +45,8 @@ class Options:
 
 
 class Fetch(Protocol):
-    """Puts the raw files of ``source`` into ``into``. Raises DataUnavailable, or SuiteError where the task is wrong."""
+    """Puts the raw files of ``source`` into ``into``. Raises DataUnavailable, or SuiteError where
+    the task is wrong."""
 
     def __call__(self, source: Source, task: Task, into: Path, options: Options) -> None: ...
 
@@ -79,30 +82,41 @@ def prepare_command(task: Task, options: Options, *, accept: str = "") -> str:
 
 
 def suite_of(task: Task) -> str:
-    """What ``--suite`` has to say for a task: its suite's name, or the folder of those in MLAgentBench's format."""
+    """What ``--suite`` has to say for a task: its suite's name, or the folder of those in
+    MLAgentBench's format."""
     sources = [source for variant in task.variants.values() for source in variant.sources]
     return next((str(Path(s.ref).parent) for s in sources if s.kind == "mlagentbench"), task.suite)
 
 
 def rules_of(task: Task, variant: str) -> dict[str, str]:
-    """Rules that a user must have accepted for a variant's data: their addresses by the word that accepts them."""
-    return {rules_word(source, task): source.consent for source in task.variants[variant].sources if source.consent}
+    """Rules that a user must have accepted for a variant's data: their addresses by the word that
+    accepts them."""
+    return {
+        rules_word(source, task): source.consent
+        for source in task.variants[variant].sources
+        if source.consent
+    }
 
 
 def rules_word(source: Source, task: Task) -> str:
-    """What ``--accept-rules`` calls a source's rules: the slug at Kaggle, elsewhere the task's name."""
+    """What ``--accept-rules`` calls a source's rules: the slug at Kaggle, elsewhere the task's
+    name."""
     if source.kind != "kaggle":
         return task.name
     return source.ref.split("/versions/")[0].split("/")[-1]
 
 
 def require_consent(source: Source, task: Task, options: Options) -> None:
-    """Raise DataUnavailable when the source has rules and the user did not say that they were accepted."""
+    """Raise DataUnavailable when the source has rules and the user did not say that they were
+    accepted."""
     word = rules_word(source, task)
     if source.consent and word not in options.consent:
         what = f"{source.ref}, {size_text(source)}"
         if source.kind == "mlagentbench":
-            what = f"its prepare.py asks you before it goes on: {Path(source.ref) / 'scripts' / 'prepare.py'}"
+            what = (
+                "its prepare.py asks you before it goes on:"
+                f" {Path(source.ref) / 'scripts' / 'prepare.py'}"
+            )
         raise DataUnavailable(
             f"the data of {task.name} ({what}) come under rules that you must accept: "
             f"read them at {source.consent}, then say so",
@@ -139,4 +153,6 @@ def place_file(file: Path, target: Path) -> None:
 def refuse_second(target: Path) -> None:
     """Raise SuiteError when ``target`` is there already."""
     if target.exists() or target.is_symlink():
-        raise SuiteError(f"two sources of the task bring the same path {target.name!r}; give each another name")
+        raise SuiteError(
+            f"two sources of the task bring the same path {target.name!r}; give each another name"
+        )

@@ -1,4 +1,5 @@
-"""Images that a COCO file lists by address: a few at a time, each kept, so that the next attempt goes on from there."""
+"""Images that a COCO file lists by address: a few at a time, each kept, so that the next attempt
+goes on from there."""
 
 from __future__ import annotations
 
@@ -57,10 +58,11 @@ class _Again(Exception):
 
 
 def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Put the images listed in ``into / source.ref``, which an earlier source brought, into ``into / images``.
+    """Put the images listed in ``into / source.ref``, which an earlier source brought, into ``into
+    / images``.
 
-    Raises DataUnavailable with the number of those that are missing; the others are kept and not fetched again.
-    """
+    Raises DataUnavailable with the number of those that are missing; the others are kept and not
+    fetched again."""
     require_packages(task, options, "httpx", "tqdm")
     require_consent(source, task, options)
     images = listed(into / source.ref, task)
@@ -70,21 +72,29 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
     from filelock import FileLock
 
     with FileLock(f"{store}.lock"):
-        missing = list({image.address: image for image in images if not kept(image, store).is_file()}.values())
+        missing = list(
+            {image.address: image for image in images if not kept(image, store).is_file()}.values()
+        )
         if missing:
-            announce(f"downloading {len(missing)} of {len(images)} images ({size_text(source)})", options)
+            announce(
+                f"downloading {len(missing)} of {len(images)} images ({size_text(source)})", options
+            )
             with client() as session:
                 failures = _all(missing, session, store, options)
             if failures:
                 left = sum(not kept(image, store).is_file() for image in missing)
-                what = f"{left} of {len(images)} images are missing, among them {failures[0]}; the others are kept"
+                what = (
+                    f"{left} of {len(images)} images are missing, among them {failures[0]}; the"
+                    " others are kept"
+                )
                 raise unavailable(what, task, options)
     for image in images:
         place_file(kept(image, store), into / "images" / image.name)
 
 
 def listed(file: Path, task: Task) -> list[Image]:
-    """The images of a COCO file with their addresses. Raises SuiteError where it is none, or has no safe names."""
+    """The images of a COCO file with their addresses. Raises SuiteError where it is none, or has no
+    safe names."""
     try:
         entries = json.loads(file.read_text(encoding="utf-8"))["images"]
         images = [Image(entry["coco_url"], entry["file_name"]) for entry in entries]
@@ -95,7 +105,10 @@ def listed(file: Path, task: Task) -> list[Image]:
         ) from None
     for image in images:
         if not _NAME.fullmatch(image.name) or not image.address.startswith(("http://", "https://")):
-            raise SuiteError(f"{task.name}: {file.name} lists {image.name!r} at {image.address!r}, which is not safe")
+            raise SuiteError(
+                f"{task.name}: {file.name} lists {image.name!r} at {image.address!r}, which is not"
+                " safe"
+            )
     return images
 
 
@@ -106,8 +119,8 @@ def kept(image: Image, store: Path) -> Path:
 
 
 def _all(images: list[Image], session: httpx.Client, store: Path, options: Options) -> list[str]:
-    """Download, a few at once; what went wrong. Few are begun ahead, so that an interrupt ends it soon; where nothing
-    came and a server cannot be reached, nothing more is tried."""
+    """Download, a few at once; what went wrong. Few are begun ahead, so that an interrupt ends it
+    soon; where nothing came and a server cannot be reached, nothing more is tried."""
     from tqdm import tqdm
 
     waiting = iter(images)
@@ -119,7 +132,10 @@ def _all(images: list[Image], session: httpx.Client, store: Path, options: Optio
     ):
         running: set[Future[None]] = set()
         while len(failures) < MOST_FAILURES and (came or not away):
-            running |= {pool.submit(_one, image, session, store) for image in islice(waiting, AT_ONCE - len(running))}
+            running |= {
+                pool.submit(_one, image, session, store)
+                for image in islice(waiting, AT_ONCE - len(running))
+            }
             if not running:
                 break
             done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -168,8 +184,8 @@ def _reached(image: Image, session: httpx.Client) -> bytes:
 
 
 def _read(image: Image, session: httpx.Client) -> bytes:
-    """One request. Raises _Again, _Failed, httpx's ConnectError and ConnectTimeout. A body shorter than announced is an
-    error of httpx's."""
+    """One request. Raises _Again, _Failed, httpx's ConnectError and ConnectTimeout. A body shorter
+    than announced is an error of httpx's."""
     import httpx
 
     try:

@@ -1,8 +1,7 @@
 """One file on its way from an address: streamed, resumed where it was cut, checked by its digest.
 
-A server that has never been reached is given up after a few quick attempts; one that sends, and then falls silent, is
-waited for.
-"""
+A server that has never been reached is given up after a few quick attempts; one that sends, and
+then falls silent, is waited for."""
 
 from __future__ import annotations
 
@@ -16,7 +15,8 @@ from pytest_mlab.data.checksums import hash_of
 if TYPE_CHECKING:
     import httpx
 
-# How often in a row an attempt may bring no new byte, and how often a download may be taken up again in all.
+# How often in a row an attempt may bring no new byte, and how often a download may be taken up
+# again in all.
 FRUITLESS_ATTEMPTS = 5
 ALL_ATTEMPTS = 50
 # How often a connection may fail before the first one that does not, and the seconds between.
@@ -40,8 +40,9 @@ class Unreached(Cut):
 
 @dataclass(frozen=True)
 class Download:
-    """``address`` to the file ``whole``, whose content has the hexadecimal ``digest`` ('' where none is known) and
-    ``size`` bytes (None likewise). What has come so far is kept beside it, as ``.part``. ``label`` is for the bar."""
+    """``address`` to the file ``whole``, whose content has the hexadecimal ``digest`` ('' where
+    none is known) and ``size`` bytes (None likewise). What has come so far is kept beside it, as
+    ``.part``. ``label`` is for the bar."""
 
     address: str
     whole: Path
@@ -57,7 +58,8 @@ class Download:
         return self.whole.with_name(self.whole.name + ".part")
 
     def run(self) -> None:
-        """Download, checked; a wrong file that was put together from parts is fetched once more from the start.
+        """Download, checked; a wrong file that was put together from parts is fetched once more
+        from the start.
 
         Raises Failed.
         """
@@ -78,7 +80,11 @@ class Download:
         if self.size is not None and have != self.size:
             return f"{have} bytes, expected {self.size}"
         found = hash_of(self.part, self.algorithm) if self.digest else ""
-        return "" if found == self.digest else f"{self.algorithm} {found} ({have} bytes), expected {self.digest}"
+        return (
+            ""
+            if found == self.digest
+            else f"{self.algorithm} {found} ({have} bytes), expected {self.digest}"
+        )
 
     def _complete(self) -> None:
         """Attempts until the server says that the file is whole."""
@@ -124,7 +130,9 @@ class Download:
         if status not in (200, 206):
             raise Failed(f"downloading {self.address} failed: the server answers {status}")
         start = have if status == 206 else 0
-        if status == 206 and not reply.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+        if status == 206 and not reply.headers.get("Content-Range", "").startswith(
+            f"bytes {have}-"
+        ):
             self.part.unlink()
             raise Cut("the server sent another part than was asked for")
         self._write(reply, start)
@@ -145,7 +153,8 @@ class Download:
                 disable=None if self.progress else True,  # None: shown on a terminal only
             ) as bar,
         ):
-            # Blocks as they come: collecting them to a size would lose the last ones when the connection is cut.
+            # Blocks as they come: collecting them to a size would lose the last ones when the
+            # connection is cut.
             for block in reply.iter_raw():
                 out.write(block)
                 bar.update(len(block))
@@ -198,7 +207,8 @@ def _object(reply: httpx.Response, address: str) -> dict[str, Any]:
 
 
 def _connected(method: str, address: str) -> httpx.Response:
-    """The answer to one request. Raises Unreached after a few quick attempts, Cut for another trouble on the way."""
+    """The answer to one request. Raises Unreached after a few quick attempts, Cut for another
+    trouble on the way."""
     import httpx
 
     reason = ""

@@ -12,7 +12,8 @@ from pytest_mlab.errors import SuiteError
 
 
 def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Copy the file or folder ``source.ref``; the copy may be changed. Raises SuiteError when it is not what it was."""
+    """Copy the file or folder ``source.ref``; the copy may be changed. Raises SuiteError when it is
+    not what it was."""
     place = task.folder / source.ref
     target = into / place.name
     refuse_second(target)

@@ -1,4 +1,5 @@
-"""Objects of a public bucket of Google Cloud Storage: listed, then downloaded one after the other, each kept."""
+"""Objects of a public bucket of Google Cloud Storage: listed, then downloaded one after the other,
+each kept."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ _WILD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Object:
-    """An object of a bucket; ``md5`` is hexadecimal, and '' for objects that the bucket has none of."""
+    """An object of a bucket; ``md5`` is hexadecimal, and '' for objects that the bucket has none
+    of."""
 
     name: str
     size: int
@@ -42,12 +44,11 @@ class Object:
 
 
 def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Put the objects of the bucket that ``source.ref`` (``<bucket>/<pattern>``) names into ``into``, under their names
-    without the folder that the pattern begins with.
+    """Put the objects of the bucket that ``source.ref`` (``<bucket>/<pattern>``) names into
+    ``into``, under their names without the folder that the pattern begins with.
 
-    Whole objects are kept among the downloads, and the part of one that was cut off. Raises DataUnavailable, SuiteError
-    when the bucket has no such objects.
-    """
+    Whole objects are kept among the downloads, and the part of one that was cut off. Raises
+    DataUnavailable, SuiteError when the bucket has no such objects."""
     require_packages(task, options, "httpx", "tqdm")
     require_consent(source, task, options)
     bucket, _, pattern = source.ref.partition("/")
@@ -79,7 +80,10 @@ def listed(bucket: str, pattern: str) -> Iterator[Object]:
     token = ""
     while True:
         query = f"prefix={quote(_prefix(pattern), safe='')}&fields=items(name,size,md5Hash,generation),nextPageToken"
-        page = ask(f"{_endpoint()}/storage/v1/b/{bucket}/o?{query}" + (f"&pageToken={quote(token)}" if token else ""))
+        page = ask(
+            f"{_endpoint()}/storage/v1/b/{bucket}/o?{query}"
+            + (f"&pageToken={quote(token)}" if token else "")
+        )
         for item in page.get("items", []):
             if fnmatchcase(item["name"], pattern) and not item["name"].endswith("/"):
                 yield _object(item)

@@ -1,4 +1,5 @@
-"""Data that data.py makes by itself, or by the generator of a package that must be installed: nothing is fetched."""
+"""Data that data.py makes by itself, or by the generator of a package that must be installed:
+nothing is fetched."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from pytest_mlab.errors import DataUnavailable
 
 
 def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Leave ``into`` as it is. Raises DataUnavailable when the package of ``source.ref`` (``<name>==<version>``) is not
-    installed in this version: another one may make other data."""
+    """Leave ``into`` as it is. Raises DataUnavailable when the package of ``source.ref``
+    (``<name>==<version>``) is not installed in this version: another one may make other data."""
     if not source.ref:
         return
     require_consent(source, task, options)
@@ -24,6 +25,7 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
     if found != version:
         have = f"version {found} is installed" if found else "it is not installed"
         raise DataUnavailable(
-            f"the data of {task.name} are made by the package {source.ref} ({size_text(source)}), and {have}",
+            f"the data of {task.name} are made by the package {source.ref} ({size_text(source)}),"
+            f" and {have}",
             mend=f"pip install {source.ref} && {prepare_command(task, options)}",
         )

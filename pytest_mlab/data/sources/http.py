@@ -1,4 +1,5 @@
-"""Files behind an address: streamed, resumed where they were cut, checked by sha256, archives unpacked."""
+"""Files behind an address: streamed, resumed where they were cut, checked by sha256, archives
+unpacked."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ from pytest_mlab.errors import SuiteError
 def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
     """Put the file into ``into``, or what is in it when it is an archive.
 
-    The whole file is kept among the downloads, and so is the part of one that was cut off. Raises DataUnavailable.
-    """
+    The whole file is kept among the downloads, and so is the part of one that was cut off. Raises
+    DataUnavailable."""
     require_packages(task, options, "httpx", "tqdm")
     require_consent(source, task, options)
     name = PurePosixPath(unquote(urlsplit(source.ref).path)).name or "download"

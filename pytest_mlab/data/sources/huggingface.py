@@ -1,4 +1,5 @@
-"""Files of a data set or model on the Hugging Face hub, at one revision, through huggingface_hub and its cache."""
+"""Files of a data set or model on the Hugging Face hub, at one revision, through huggingface_hub
+and its cache."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ from pytest_mlab.data.sources.base import (
 from pytest_mlab.data.sources.download import unreached
 from pytest_mlab.errors import DataUnavailable, SuiteError
 
-REF = re.compile(r"(datasets|models)/([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})(?::([^,:\s]+(?:,[^,:\s]+)*))?")
+REF = re.compile(
+    r"(datasets|models)/([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})(?::([^,:\s]+(?:,[^,:\s]+)*))?"
+)
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -55,10 +58,11 @@ def parse_ref(ref: str) -> Reference:
 
 
 def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Put the files into ``into`` under their paths in the repository. Raises DataUnavailable, SuiteError.
+    """Put the files into ``into`` under their paths in the repository. Raises DataUnavailable,
+    SuiteError.
 
-    Files that are named one by one and lie in the hub's cache already are taken from there, without the network.
-    """
+    Files that are named one by one and lie in the hub's cache already are taken from there, without
+    the network."""
     require_packages(task, options, "huggingface_hub", "httpx")
     require_consent(source, task, options)
     reference = parse_ref(source.ref)
@@ -85,8 +89,11 @@ def _cached(reference: Reference) -> dict[str, Path]:
     return files
 
 
-def _downloaded(reference: Reference, source: Source, task: Task, options: Options) -> dict[str, Path]:
-    """The files that the reference names, from the hub. An interrupted download goes on where it was cut."""
+def _downloaded(
+    reference: Reference, source: Source, task: Task, options: Options
+) -> dict[str, Path]:
+    """The files that the reference names, from the hub. An interrupted download goes on where it
+    was cut."""
     from huggingface_hub import constants, snapshot_download
 
     # The hub's own client goes on trying for half a minute where nobody is.
@@ -102,21 +109,31 @@ def _downloaded(reference: Reference, source: Source, task: Task, options: Optio
                 allow_patterns=list(reference.paths) or None,
             )
         )
-    names = {path.relative_to(place).as_posix(): path for path in place.rglob("*") if path.is_file()}
+    names = {
+        path.relative_to(place).as_posix(): path for path in place.rglob("*") if path.is_file()
+    }
     patterns = reference.paths or ("*",)
-    return {name: path.resolve() for name, path in sorted(names.items()) if any(fnmatchcase(name, p) for p in patterns)}
+    return {
+        name: path.resolve()
+        for name, path in sorted(names.items())
+        if any(fnmatchcase(name, p) for p in patterns)
+    }
 
 
-def _check(files: dict[str, Path], reference: Reference, source: Source, task: Task, options: Options) -> None:
+def _check(
+    files: dict[str, Path], reference: Reference, source: Source, task: Task, options: Options
+) -> None:
     """Every path of the reference brought a file, and the one with a sha256 is the right one."""
     for path in reference.paths or ("*",):
         if not any(fnmatchcase(name, path) for name in files):
-            raise SuiteError(f"{task.name}: {source.ref}: the repository has no file {path!r} at this revision")
+            raise SuiteError(
+                f"{task.name}: {source.ref}: the repository has no file {path!r} at this revision"
+            )
     for name, file in files.items() if source.sha256 else ():
         if (found := sha256_of(file)) != source.sha256:
             raise DataUnavailable(
-                f"data of {task.name}: {name} in the Hugging Face cache is not the expected file: sha256 {found}, "
-                f"expected {source.sha256}; remove {file}",
+                f"data of {task.name}: {name} in the Hugging Face cache is not the expected file:"
+                f" sha256 {found}, expected {source.sha256}; remove {file}",
                 mend=prepare_command(task, options),
             )
 
@@ -132,7 +149,8 @@ def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[No
         yield
     except errors.RepositoryNotFoundError:  # the hub says so of gated and private ones as well
         raise DataUnavailable(
-            f"{where}: Hugging Face has no such repository, or shows it only to accounts that accepted its terms",
+            f"{where}: Hugging Face has no such repository, or shows it only to accounts that"
+            " accepted its terms",
             mend=f"HF_TOKEN=<token> {again}",
         ) from None
     except errors.RevisionNotFoundError:
@@ -145,7 +163,11 @@ def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[No
 @contextmanager
 def _bars(options: Options) -> Iterator[None]:
     """Progress bars on a terminal where progress is asked for, and nothing elsewhere."""
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from huggingface_hub.utils import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
 
     logger = logging.getLogger("huggingface_hub")
     level = logger.level

@@ -35,7 +35,9 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
     kind, _, handle = source.ref.partition("/")
     require_consent(source, task, options)
     announce(f"fetching {source.ref} from Kaggle ({size_text(source)})", options)
-    download = kagglehub.competition_download if kind == "competitions" else kagglehub.dataset_download
+    download = (
+        kagglehub.competition_download if kind == "competitions" else kagglehub.dataset_download
+    )
     with _as_unavailable(source, task, options), _quiet(options):
         place = Path(download(handle))
     for name, entry in walk(place):
@@ -62,12 +64,17 @@ def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[No
             error.response.close()  # kagglehub leaves it open
         if status in (401, 403):
             raise DataUnavailable(
-                f"Kaggle refuses {source.ref} ({status}): accept the rules with your account at {source.consent} and "
-                f"check the token ({TOKEN_PAGE})",
+                f"Kaggle refuses {source.ref} ({status}): accept the rules with your account at"
+                f" {source.consent} and check the token ({TOKEN_PAGE})",
                 mend=f"KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> {again}",
             ) from None
         raise DataUnavailable(f"{where}: Kaggle answers {status}", mend=again) from None
-    except (exceptions.DataCorruptionError, exceptions.CredentialError, ValueError, OSError) as error:
+    except (
+        exceptions.DataCorruptionError,
+        exceptions.CredentialError,
+        ValueError,
+        OSError,
+    ) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataUnavailable(f"{where} could not be fetched: {reason}", mend=again) from None
 

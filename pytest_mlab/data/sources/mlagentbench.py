@@ -1,4 +1,5 @@
-"""A folder in MLAgentBench's format: copies of its env/ and scripts/, in which its prepare.py may do as it likes."""
+"""A folder in MLAgentBench's format: copies of its env/ and scripts/, in which its prepare.py may
+do as it likes."""
 
 from __future__ import annotations
 
@@ -13,13 +14,16 @@ from pytest_mlab.errors import SuiteError
 
 
 def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Copy the folder; ``starter.json`` names the task's starter files, ``agreed`` is there where the user has agreed
-    to what prepare.py asks. Raises DataUnavailable where it asks and nobody has, SuiteError when the folder is gone."""
+    """Copy the folder; ``starter.json`` names the task's starter files, ``agreed`` is there where
+    the user has agreed to what prepare.py asks. Raises DataUnavailable where it asks and nobody
+    has, SuiteError when the folder is gone."""
     require_consent(source, task, options)
     origin = Path(source.ref)
     for side in ("env", "scripts"):
         if not (origin / side).is_dir():
-            raise SuiteError(f"the task {task.name} was read from {origin}, which has no folder {side}/ any more")
+            raise SuiteError(
+                f"the task {task.name} was read from {origin}, which has no folder {side}/ any more"
+            )
         shutil.copytree(
             origin / side,
             into / side,
@@ -27,7 +31,9 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
             ignore_dangling_symlinks=True,
         )
     env = task.folder / "env"
-    starter = {p.relative_to(env).as_posix(): sha256_of(p) for p in sorted(env.rglob("*")) if p.is_file()}
+    starter = {
+        p.relative_to(env).as_posix(): sha256_of(p) for p in sorted(env.rglob("*")) if p.is_file()
+    }
     (into / "starter.json").write_text(json.dumps(starter), encoding="utf-8")
     if rules_word(source, task) in options.consent:
         (into / "agreed").touch()

@@ -12,7 +12,9 @@ from pytest_mlab.core.model_api import Message, Model, ModelReply, Role
 
 Json = dict[str, Any]
 
-_FAST = re.compile(r"(?:^|[-_/.:])(?:haiku|mini|nano|small|lite|flash|fast|instant)(?:$|[-_/.:\d])", re.IGNORECASE)
+_FAST = re.compile(
+    r"(?:^|[-_/.:])(?:haiku|mini|nano|small|lite|flash|fast|instant)(?:$|[-_/.:\d])", re.IGNORECASE
+)
 
 
 class Refused(Exception):
@@ -21,8 +23,8 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Asked:
-    """One completion. ``model`` is the name that the program used; ``left_out`` are parameters that change how an
-    answer is made, not what it is, and are not passed on."""
+    """One completion. ``model`` is the name that the program used; ``left_out`` are parameters that
+    change how an answer is made, not what it is, and are not passed on."""
 
     model: str
     messages: tuple[Message, ...]
@@ -43,17 +45,19 @@ class Asked:
         return "fast" if _FAST.search(self.model) else "main"
 
     def complete(self, model: Model) -> ModelReply:
-        """The answer of the trial's model. Raises what :meth:`pytest_mlab.core.model_api.Model.complete` does.
+        """The answer of the trial's model. Raises what
+        :meth:`pytest_mlab.core.model_api.Model.complete` does.
 
-        A program bounds answers by what the model can give that it believes to talk to: where the trial's can give
-        less, providers would refuse that, so it is cut.
-        """
+        A program bounds answers by what the model can give that it believes to talk to: where the
+        trial's can give less, providers would refuse that, so it is cut."""
         possible = model.facts(self.role).max_output if self.max_tokens else None
         return model.complete(
             self.messages,
             role=self.role,
             temperature=self.temperature,
-            max_tokens=min(self.max_tokens, possible) if self.max_tokens and possible else self.max_tokens,
+            max_tokens=(
+                min(self.max_tokens, possible) if self.max_tokens and possible else self.max_tokens
+            ),
             stop=self.stop,
             tools=self.tools,
             must_call=self.must_call,
@@ -63,7 +67,8 @@ class Asked:
 
 
 class Body:
-    """The fields of a request's JSON object: each is taken once, and what nobody took is refused."""
+    """The fields of a request's JSON object: each is taken once, and what nobody took is
+    refused."""
 
     def __init__(self, fields: Any) -> None:
         if not isinstance(fields, dict):
@@ -75,7 +80,9 @@ class Body:
         """A text; one without a default must be there."""
         found = self._fields.pop(name, default)
         if not isinstance(found, str):
-            raise Refused(f"{name!r} must be a string" if found is not None else f"{name!r} is missing")
+            raise Refused(
+                f"{name!r} must be a string" if found is not None else f"{name!r} is missing"
+            )
         return found
 
     def number(self, name: str) -> float | None:
@@ -118,13 +125,18 @@ class Body:
 
     def leave_out(self, names: Iterable[str]) -> None:
         """Drop those of ``names`` that are there, and remember it."""
-        self.left_out += [name for name in names if self._fields.pop(name, None) not in (None, False, {}, [])]
+        self.left_out += [
+            name for name in names if self._fields.pop(name, None) not in (None, False, {}, [])
+        ]
 
     def end(self, only: Mapping[str, Sequence[Any]]) -> None:
         """Refuse what is left, but for the fields of ``only`` that have one of its values."""
         for name, value in self._fields.items():
             if value not in only.get(name, ()):
-                raise Refused(f"{name!r} is not available at this endpoint (it was {value!r:.80}); leave it out")
+                raise Refused(
+                    f"{name!r} is not available at this endpoint (it was {value!r:.80}); leave"
+                    " it out"
+                )
 
 
 def objects(found: Any, name: str) -> list[Json]:
@@ -135,7 +147,8 @@ def objects(found: Any, name: str) -> list[Json]:
 
 
 def text_of(content: Any, where: str, kinds: Sequence[str] = ("text",)) -> str:
-    """A content's text: a string, or a list of blocks that are all of one of the ``kinds`` of text."""
+    """A content's text: a string, or a list of blocks that are all of one of the ``kinds`` of
+    text."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -143,7 +156,10 @@ def text_of(content: Any, where: str, kinds: Sequence[str] = ("text",)) -> str:
     parts = []
     for block in objects(content, where):
         if block.get("type") not in kinds or not isinstance(block.get("text"), str):
-            raise Refused(f"{where}: content of the type {block.get('type')!r:.60} is not available here, only text")
+            raise Refused(
+                f"{where}: content of the type {block.get('type')!r:.60} is not available here,"
+                " only text"
+            )
         parts.append(block["text"])
     return "\n".join(parts)
 

@@ -49,7 +49,9 @@ def read(fields: Any) -> Asked:
     limit = body.whole("max_tokens")
     asked = Asked(
         model=body.text("model"),
-        messages=tuple(_message(one, f"messages[{i}]") for i, one in enumerate(body.objects("messages"))),
+        messages=tuple(
+            _message(one, f"messages[{i}]") for i, one in enumerate(body.objects("messages"))
+        ),
         temperature=body.number("temperature"),
         max_tokens=body.whole("max_completion_tokens") or limit,
         stop=body.texts("stop"),
@@ -80,7 +82,9 @@ def choose(choice: Any, tools: tuple[ActionSpec, ...]) -> tuple[bool, Json]:
         return choice == "required", {}
     if choice == "none":
         return False, {"tool_choice": "none"} if tools else {}
-    raise Refused(f"'tool_choice' is {choice!r:.60}; available are auto, none, required and a function")
+    raise Refused(
+        f"'tool_choice' is {choice!r:.60}; available are auto, none, required and a function"
+    )
 
 
 def answer_format(found: Any) -> tuple[Json | None, Json]:
@@ -92,19 +96,27 @@ def answer_format(found: Any) -> tuple[Json | None, Json]:
         return None, {"response_format": {"type": "json_object"}}
     schema = (found.get("json_schema") or found).get("schema") if kind == "json_schema" else None
     if not isinstance(schema, dict):
-        raise Refused(f"the answer's format {found!r:.100} is not available here: text, json_object, json_schema are")
+        raise Refused(
+            f"the answer's format {found!r:.100} is not available here: text, json_object,"
+            " json_schema are"
+        )
     return schema, {}
 
 
 def _tool(found: Json) -> ActionSpec:
     function = found.get("function")
     if found.get("type") != "function" or not isinstance(function, dict):
-        raise Refused(f"a tool of the type {found.get('type')!r:.60} is not available here, only functions")
+        raise Refused(
+            f"a tool of the type {found.get('type')!r:.60} is not available here, only functions"
+        )
     return tool(function.get("name"), function.get("description"), function.get("parameters"))
 
 
 def _message(found: Json, where: str) -> Message:
-    role, text = found.get("role"), text_of(found.get("content"), f"{where}.content", ("text", "refusal"))
+    role, text = (
+        found.get("role"),
+        text_of(found.get("content"), f"{where}.content", ("text", "refusal")),
+    )
     if role in _SYSTEM:
         return Message("system", text)
     if role == "user":
@@ -112,7 +124,10 @@ def _message(found: Json, where: str) -> Message:
     if role == "tool":
         return Message("tool", text, tool_call_id=str(found.get("tool_call_id") or ""))
     if role != "assistant":
-        raise Refused(f"{where}.role is {role!r:.60}; available are system, developer, user, assistant and tool")
+        raise Refused(
+            f"{where}.role is {role!r:.60}; available are system, developer, user, assistant and"
+            " tool"
+        )
     calls = objects(found.get("tool_calls") or [], f"{where}.tool_calls")
     return Message("assistant", text, tuple(_call(one) for one in calls))
 
@@ -121,20 +136,30 @@ def _call(found: Json) -> ToolCall:
     function = found.get("function")
     if not isinstance(function, dict):
         raise Refused("a tool call without a function is not available here")
-    return ToolCall(str(found.get("id")), str(function.get("name")), str(function.get("arguments") or ""))
+    return ToolCall(
+        str(found.get("id")), str(function.get("name")), str(function.get("arguments") or "")
+    )
 
 
 def answer(asked: Asked, reply: ModelReply) -> Json:
     """The response to a request that does not stream."""
-    message: Json = {"role": "assistant", "content": reply.text or (None if reply.tool_calls else "")}
+    message: Json = {
+        "role": "assistant",
+        "content": reply.text or (None if reply.tool_calls else ""),
+    }
     if reply.tool_calls:
         message["tool_calls"] = _calls(reply)
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(reply)}
-    return {**_head(reply, "chat.completion"), "choices": [choice], "usage": usage_json(reply.usage)}
+    return {
+        **_head(reply, "chat.completion"),
+        "choices": [choice],
+        "usage": usage_json(reply.usage),
+    }
 
 
 def stream(asked: Asked, reply: ModelReply) -> Iterator[bytes]:
-    """The response to a request that streams: the whole answer, in the events that a client expects."""
+    """The response to a request that streams: the whole answer, in the events that a client
+    expects."""
     head = _head(reply, "chat.completion.chunk")
 
     def chunk(delta: Json, finish: str | None = None) -> bytes:
@@ -153,7 +178,13 @@ def stream(asked: Asked, reply: ModelReply) -> Iterator[bytes]:
 
 def fault(status: int, message: str, code: str | None) -> Json:
     """An error in OpenAI's form."""
-    kind = "invalid_request_error" if status in (400, 404, 413) else "server_error" if status >= 500 else code
+    kind = (
+        "invalid_request_error"
+        if status in (400, 404, 413)
+        else "server_error"
+        if status >= 500
+        else code
+    )
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
@@ -175,7 +206,11 @@ def usage_json(usage: Usage) -> Json:
 
 def _calls(reply: ModelReply) -> list[Json]:
     return [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
         for call in reply.tool_calls
     ]
 
@@ -185,4 +220,9 @@ def _finish(reply: ModelReply) -> str:
 
 
 def _head(reply: ModelReply, kind: str) -> Json:
-    return {"id": f"chatcmpl-{uuid.uuid4().hex}", "object": kind, "created": int(time.time()), "model": reply.model}
+    return {
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": reply.model,
+    }

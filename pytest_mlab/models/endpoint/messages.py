@@ -14,9 +14,17 @@ from pytest_mlab.models.endpoint.asked import Asked, Body, Json, Refused, object
 from pytest_mlab.models.endpoint.chat import choose
 
 PASSED_ON = ("top_p", "top_k")
-LEFT_OUT = ("thinking", "metadata", "service_tier", "cache_control", "context_management", "inference_geo", "speed")
-"""``thinking`` is one of them: an answer here never holds the model's own thoughts, whose signatures only the
-provider could check."""
+LEFT_OUT = (
+    "thinking",
+    "metadata",
+    "service_tier",
+    "cache_control",
+    "context_management",
+    "inference_geo",
+    "speed",
+)
+"""``thinking`` is one of them: an answer here never holds the model's own thoughts, whose
+signatures only the provider could check."""
 
 _THOUGHTS = ("thinking", "redacted_thinking")
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
@@ -36,7 +44,10 @@ def read(fields: Any) -> Asked:
     system = text_of(body.any("system"), "system")
     asked = Asked(
         model=body.text("model"),
-        messages=(*((Message("system", system),) if system else ()), *_messages(body.objects("messages"))),
+        messages=(
+            *((Message("system", system),) if system else ()),
+            *_messages(body.objects("messages")),
+        ),
         temperature=body.number("temperature"),
         max_tokens=body.whole("max_tokens"),
         stop=body.texts("stop_sequences"),
@@ -73,7 +84,10 @@ def _choice(choice: Any) -> Any:
 
 def _tool(found: Json) -> ActionSpec:
     if found.get("type", "custom") != "custom":
-        raise Refused(f"a tool of the type {found['type']!r:.60}, which a provider runs, is not available here")
+        raise Refused(
+            f"a tool of the type {found['type']!r:.60}, which a provider runs, is not available"
+            " here"
+        )
     return tool(found.get("name"), found.get("description"), found.get("input_schema"))
 
 
@@ -82,7 +96,11 @@ def _messages(found: Sequence[Json]) -> Iterator[Message]:
         raise Refused("'messages' is missing or empty")
     for number, message in enumerate(found):
         where, role, content = f"messages[{number}]", message.get("role"), message.get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects(content, where)
+        blocks = (
+            [{"type": "text", "text": content}]
+            if isinstance(content, str)
+            else objects(content, where)
+        )
         if role == "assistant":
             yield _assistant(blocks, where)
         elif role in ("user", "system"):
@@ -113,10 +131,13 @@ def answer(asked: Asked, reply: ModelReply) -> Json:
 
 
 def stream(asked: Asked, reply: ModelReply) -> Iterator[bytes]:
-    """The response to a request that streams: the whole answer, in the events that a client expects."""
+    """The response to a request that streams: the whole answer, in the events that a client
+    expects."""
     usage = _usage(reply)
     head = {**_head(reply), "content": [], "stop_reason": None, "stop_sequence": None}
-    yield _event({"type": "message_start", "message": {**head, "usage": {**usage, "output_tokens": 0}}})
+    yield _event(
+        {"type": "message_start", "message": {**head, "usage": {**usage, "output_tokens": 0}}}
+    )
     for index, block in enumerate(_content(reply)):
         empty, delta = _in_parts(block)
         yield _event({"type": "content_block_start", "index": index, "content_block": empty})
@@ -128,23 +149,37 @@ def stream(asked: Asked, reply: ModelReply) -> Iterator[bytes]:
 
 def fault(status: int, message: str, code: str | None) -> Json:
     """An error in Anthropic's form."""
-    kinds = {400: "invalid_request_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large"}
+    kinds = {
+        400: "invalid_request_error",
+        403: "permission_error",
+        404: "not_found_error",
+        413: "request_too_large",
+    }
     return {"type": "error", "error": {"type": kinds.get(status, "api_error"), "message": message}}
 
 
 def _head(reply: ModelReply) -> Json:
-    return {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": reply.model}
+    return {
+        "id": f"msg_{uuid.uuid4().hex}",
+        "type": "message",
+        "role": "assistant",
+        "model": reply.model,
+    }
 
 
 def _content(reply: ModelReply) -> list[Json]:
-    blocks: list[Json] = [{"type": "text", "text": reply.text}] if reply.text or not reply.tool_calls else []
+    blocks: list[Json] = (
+        [{"type": "text", "text": reply.text}] if reply.text or not reply.tool_calls else []
+    )
     return blocks + [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call)} for call in reply.tool_calls
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call)}
+        for call in reply.tool_calls
     ]
 
 
 def _input(call: ToolCall) -> Json:
-    """A call's arguments, which are an object here: what the model wrote and is none stands in one."""
+    """A call's arguments, which are an object here: what the model wrote and is none stands in
+    one."""
     try:
         found = json.loads(call.arguments or "{}")
     except ValueError:
@@ -156,7 +191,10 @@ def _in_parts(block: Json) -> tuple[Json, Json]:
     """A block as a stream begins it, and what then comes."""
     if block["type"] == "text":
         return {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
-    return {**block, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    return {**block, "input": {}}, {
+        "type": "input_json_delta",
+        "partial_json": json.dumps(block["input"]),
+    }
 
 
 def _end(reply: ModelReply) -> Json:

@@ -52,7 +52,10 @@ def read(fields: Any) -> Asked:
         tools=tools,
         must_call=must_call,
         schema=schema,
-        extra=extra | choice | response_format | {name: value for name, value in hints.items() if value is not None},
+        extra=extra
+        | choice
+        | response_format
+        | {name: value for name, value in hints.items() if value is not None},
         stream=body.flag("stream"),
     )
     body.leave_out(LEFT_OUT)
@@ -62,7 +65,9 @@ def read(fields: Any) -> Asked:
 
 def _tool(found: Json) -> ActionSpec:
     if found.get("type") != "function":
-        raise Refused(f"a tool of the type {found.get('type')!r:.60} is not available here, only functions")
+        raise Refused(
+            f"a tool of the type {found.get('type')!r:.60} is not available here, only functions"
+        )
     return tool(found.get("name"), found.get("description"), found.get("parameters"))
 
 
@@ -80,7 +85,9 @@ def _messages(found: Any) -> Iterator[Message]:
         if kind == "reasoning":
             continue
         if kind == "function_call":
-            call = ToolCall(str(item.get("call_id")), str(item.get("name")), str(item.get("arguments") or ""))
+            call = ToolCall(
+                str(item.get("call_id")), str(item.get("name")), str(item.get("arguments") or "")
+            )
             spoken = spoken or Message("assistant", "")
             spoken = replace(spoken, tool_calls=(*spoken.tool_calls, call))
             continue
@@ -109,7 +116,9 @@ def _message(item: Json, where: str) -> Message:
         return Message("user", text)
     if role == "assistant":
         return Message("assistant", text)
-    raise Refused(f"{where}.role is {role!r:.60}; available are system, developer, user and assistant")
+    raise Refused(
+        f"{where}.role is {role!r:.60}; available are system, developer, user and assistant"
+    )
 
 
 def answer(asked: Asked, reply: ModelReply) -> Json:
@@ -118,9 +127,12 @@ def answer(asked: Asked, reply: ModelReply) -> Json:
 
 
 def stream(asked: Asked, reply: ModelReply) -> Iterator[bytes]:
-    """The response to a request that streams: the whole answer, in the events that a client expects."""
+    """The response to a request that streams: the whole answer, in the events that a client
+    expects."""
     for number, data in enumerate(_events(asked, reply)):
-        yield f"event: {data['type']}\ndata: {json.dumps({**data, 'sequence_number': number})}\n\n".encode()
+        yield (
+            f"event: {data['type']}\ndata: {json.dumps({**data, 'sequence_number': number})}\n\n".encode()
+        )
 
 
 def _events(asked: Asked, reply: ModelReply) -> Iterator[Json]:
@@ -136,7 +148,11 @@ def _events(asked: Asked, reply: ModelReply) -> Iterator[Json]:
             yield from _spoken({**place, "content_index": 0}, done["content"][0])
         else:
             arguments = {"arguments": done["arguments"], "name": done["name"]}
-            yield {"type": "response.function_call_arguments.delta", **place, "delta": done["arguments"]}
+            yield {
+                "type": "response.function_call_arguments.delta",
+                **place,
+                "delta": done["arguments"],
+            }
             yield {"type": "response.function_call_arguments.done", **place, **arguments}
         yield {"type": "response.output_item.done", "output_index": index, "item": done}
     response = _response(head, reply, [done for _, done in items])
@@ -159,7 +175,12 @@ def _items(reply: ModelReply) -> list[tuple[Json, Json]]:
         begun = {**message, "status": "in_progress", "content": []}
         items.append((begun, {**message, "status": "completed", "content": [part]}))
     for call in reply.tool_calls:
-        item = {"type": "function_call", "id": f"fc_{uuid.uuid4().hex}", "call_id": call.id, "name": call.name}
+        item = {
+            "type": "function_call",
+            "id": f"fc_{uuid.uuid4().hex}",
+            "call_id": call.id,
+            "name": call.name,
+        }
         begun = {**item, "status": "in_progress", "arguments": ""}
         items.append((begun, {**item, "status": "completed", "arguments": call.arguments}))
     return items

@@ -28,18 +28,23 @@ KEY = "mlab"
 
 Call = Callable[[Model], ModelReply]
 Answerer = Callable[[Mapping[str, Any], Call], ModelReply]
-"""Does the model call: gets what the trace is to say about it, and the call. May raise MlabError."""
+"""Does the model call: gets what the trace is to say about it, and the call. May raise
+MlabError."""
 
-_APIS: Mapping[str, ModuleType] = {"/chat/completions": chat, "/responses": responses, "/messages": messages}
+_APIS: Mapping[str, ModuleType] = {
+    "/chat/completions": chat,
+    "/responses": responses,
+    "/messages": messages,
+}
 _COUNT = "/messages/count_tokens"
 
 
 class Endpoint:
-    """Listens at ``path`` from the moment it is made; requests wait until :meth:`serve` says who answers them.
+    """Listens at ``path`` from the moment it is made; requests wait until :meth:`serve` says who
+    answers them.
 
-    ``models`` are the names that a program is told of, the main one first. Other users may connect: a container's user
-    is one.
-    """
+    ``models`` are the names that a program is told of, the main one first. Other users may connect:
+    a container's user is one."""
 
     def __init__(self, path: Path, models: Sequence[str]) -> None:
         self.path = path
@@ -51,7 +56,9 @@ class Endpoint:
     def serve(self, answerer: Answerer) -> Iterator[None]:
         """Answer requests by ``answerer``, each in a thread of its own, until the block is left."""
         self.answerer = answerer
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
         thread.start()
         try:
             yield
@@ -60,7 +67,8 @@ class Endpoint:
             thread.join()
 
     def variables(self, port: int) -> dict[str, str]:
-        """The environment in which programs find the endpoint, at ``port`` of their loopback device."""
+        """The environment in which programs find the endpoint, at ``port`` of their loopback
+        device."""
         base = f"http://127.0.0.1:{port}"
         return {
             "OPENAI_BASE_URL": f"{base}/v1",
@@ -90,7 +98,8 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         super().__init__(str(path), _Handler)
 
     def server_bind(self) -> None:
-        """Bind by way of the folder's descriptor: a socket's own path may have no more than 107 bytes."""
+        """Bind by way of the folder's descriptor: a socket's own path may have no more than 107
+        bytes."""
         self._path.unlink(missing_ok=True)
         folder = os.open(self._path.parent, os.O_PATH | os.O_DIRECTORY)
         try:
@@ -100,7 +109,8 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self._path.chmod(0o666)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A program that hangs up in the middle is its own business; all else goes to the trial's log."""
+        """A program that hangs up in the middle is its own business; all else goes to the trial's
+        log."""
         if not isinstance(sys.exc_info()[1], (BrokenPipeError, ConnectionResetError, TimeoutError)):
             super().handle_error(request, client_address)
 
@@ -123,7 +133,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif name.startswith("/models/"):
             self._reply(200, _model(self.server.endpoint.models[0], anthropic))
         else:
-            self._refuse(messages if anthropic else chat, 404, f"there is no {self.path} at this endpoint")
+            self._refuse(
+                messages if anthropic else chat, 404, f"there is no {self.path} at this endpoint"
+            )
 
     def do_POST(self) -> None:
         """A completion, or a count of tokens."""
@@ -204,5 +216,10 @@ def count(asked: Asked) -> int:
 
 def _model(name: str, anthropic: bool) -> dict[str, Any]:
     if anthropic:
-        return {"type": "model", "id": name, "display_name": name, "created_at": "2020-01-01T00:00:00Z"}
+        return {
+            "type": "model",
+            "id": name,
+            "display_name": name,
+            "created_at": "2020-01-01T00:00:00Z",
+        }
     return {"id": name, "object": "model", "created": 0, "owned_by": "pytest-mlab"}

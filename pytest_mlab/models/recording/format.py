@@ -1,18 +1,19 @@
-"""The file of a recording: one trial's model calls, to read, to compare with git, and to answer from.
+"""The file of a recording: one trial's model calls, to read, to compare with git, and to answer
+from.
 
-Every line is JSON. An object begins something; the texts (one JSON string a line) that follow it are lines of a text:
+Every line is JSON. An object begins something; the texts (one JSON string a line) that follow it
+are lines of a text:
 
-    {"recording": 1, "task": …, "agent": …, …}        the first line: of which trial, made under which settings
-    {"text": "5f0c…", "lines": 2}                      a piece of text by the digest that calls name it by
-    "first line"
-    "second line"
-    {"call": 1, "model": …, "messages": [{"role": "user", "text": ["5f0c…"]}], …}
-    {"reply": 1, "text": ["a1b2…"], "usage": {…}, …}   or {"error": 1, "type": "RateLimitError", …}
-    {"end": 1}                                         how many calls there are; missing when the trial was killed
+    {"recording": 1, "task": …, "agent": …, …}        the first line: of which trial, made under
+    which settings {"text": "5f0c…", "lines": 2}                      a piece of text by the digest
+    that calls name it by "first line" "second line" {"call": 1, "model": …, "messages": [{"role":
+    "user", "text": ["5f0c…"]}], …} {"reply": 1, "text": ["a1b2…"], "usage": {…}, …}   or {"error":
+    1, "type": "RateLimitError", …} {"end": 1}                                         how many
+    calls there are; missing when the trial was killed
 
-Prompts repeat most of what earlier prompts said, so texts are cut into pieces at their longer paragraphs, and each
-piece is written once, where it is first used. A call is appended in one write: a killed process leaves whole calls and
-at most one torn one at the end, which readers leave out.
+Prompts repeat most of what earlier prompts said, so texts are cut into pieces at their longer
+paragraphs, and each piece is written once, where it is first used. A call is appended in one write:
+a killed process leaves whole calls and at most one torn one at the end, which readers leave out.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from pytest_mlab.errors import ReplayError
 FORMAT = 1
 
 _LONG = 200
-"""Characters from which on a paragraph is a piece of its own; runs of shorter ones are pieces together."""
+"""Characters from which on a paragraph is a piece of its own; runs of shorter ones are pieces
+together."""
 
 Clean = Callable[[str], str]
 Json = dict[str, Any]
@@ -45,9 +47,8 @@ Json = dict[str, Any]
 class Header:
     """Of which trial a recording is, and what it was made under.
 
-    ``facts`` are those of every model in use, by the name that calls give it; ``settings`` are what may change a prompt
-    or an observation, by name.
-    """
+    ``facts`` are those of every model in use, by the name that calls give it; ``settings`` are what
+    may change a prompt or an observation, by name."""
 
     trial: TrialId
     task_digest: str
@@ -106,10 +107,14 @@ class RecordingFile:
         self._known: set[str] = set()
         self._calls = 0
         self._lock = threading.Lock()
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(
+            path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644
+        )
         self._write([clean(_header_line(header))])
 
-    def add(self, request: ModelRequest, outcome: ModelReply | RecordedError, seconds: float) -> None:
+    def add(
+        self, request: ModelRequest, outcome: ModelReply | RecordedError, seconds: float
+    ) -> None:
         """Append one call, from any thread."""
         with self._lock:
             if self._fd < 0:
@@ -137,7 +142,9 @@ class RecordingFile:
 
     def _write(self, lines: list[str]) -> None:
         # lone surrogates become \udcxx, which is what JSON calls them
-        view = memoryview("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
+        view = memoryview(
+            "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+        )
         while view:
             view = view[os.write(self._fd, view) :]
 
@@ -157,7 +164,10 @@ class RecordingFile:
 
     def _message(self, message: Message, lines: list[str]) -> Json:
         return {"role": message.role, "text": self._pieces(message.content, lines)} | _present(
-            {"calls": [self._called(call, lines) for call in message.tool_calls], "answers": message.tool_call_id}
+            {
+                "calls": [self._called(call, lines) for call in message.tool_calls],
+                "answers": message.tool_call_id,
+            }
         )
 
     def _reply(self, reply: ModelReply, lines: list[str]) -> Json:
@@ -193,8 +203,8 @@ class RecordingFile:
 
 
 def pieces(text: str) -> list[str]:
-    """``text`` cut at blank lines, so that a long paragraph is a piece wherever it stands; joined by blank lines they
-    are the text again."""
+    """``text`` cut at blank lines, so that a long paragraph is a piece wherever it stands; joined
+    by blank lines they are the text again."""
     found: list[list[str]] = []
     fresh = True
     for paragraph in text.split("\n\n"):
@@ -221,7 +231,9 @@ def _header_line(header: Header) -> str:
 
 
 def _tool_text(tool: ActionSpec) -> str:
-    return json.dumps({**asdict(tool), "schema": dict(tool.schema)}, ensure_ascii=False, indent=1, default=dict)
+    return json.dumps(
+        {**asdict(tool), "schema": dict(tool.schema)}, ensure_ascii=False, indent=1, default=dict
+    )
 
 
 def _object(content: Json) -> str:
@@ -237,7 +249,8 @@ def _present(content: Json) -> Json:
 
 
 def read_header(path: Path) -> Header:
-    """The first line. Raises ReplayError when there is no such file, or it is no recording of this format."""
+    """The first line. Raises ReplayError when there is no such file, or it is no recording of this
+    format."""
     try:
         with open(path, "rb") as file:
             line = file.readline()
@@ -247,8 +260,9 @@ def read_header(path: Path) -> Header:
         found = json.loads(line)
         if found["recording"] != FORMAT:
             raise ReplayError(
-                f"{_short(path)} has the recording format {found['recording']!r}, this version of pytest-mlab reads "
-                f"{FORMAT}; record it again, or replay it with the version that wrote it ({found.get('by', 'unknown')})"
+                f"{_short(path)} has the recording format {found['recording']!r}, this version of"
+                f" pytest-mlab reads {FORMAT}; record it again, or replay it with the version that"
+                f" wrote it ({found.get('by', 'unknown')})"
             )
         return Header(
             trial=TrialId(found["task"], found["agent"], found["model"], found["repeat"]),
@@ -260,12 +274,14 @@ def read_header(path: Path) -> Header:
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ReplayError(
-            f"{_short(path)} does not begin as a recording does (found {line[:60]!r}); record the trial again"
+            f"{_short(path)} does not begin as a recording does (found {line[:60]!r}); record the"
+            " trial again"
         ) from None
 
 
 def read_recording(path: Path) -> Recording:
-    """The whole file; a torn call at its end is left out. Raises ReplayError when it is missing or damaged."""
+    """The whole file; a torn call at its end is left out. Raises ReplayError when it is missing or
+    damaged."""
     header = read_header(path)
     with open(path, "rb") as file:
         lines = file.read().split(b"\n")
@@ -297,8 +313,8 @@ class _Reader:
             return
         except (ValueError, KeyError, TypeError) as error:
             raise ReplayError(
-                f"{_short(self._path)}:{self._at}: no line of a recording ({error!r:.80}); it was edited or merged "
-                "wrongly: restore the file, or record the trial again"
+                f"{_short(self._path)}:{self._at}: no line of a recording ({error!r:.80}); it was"
+                " edited or merged wrongly: restore the file, or record the trial again"
             ) from None
 
     def _calls_until_end(self) -> Iterator[RecordedCall]:
@@ -306,7 +322,9 @@ class _Reader:
         while self._at < len(self._lines):
             found = self._next(dict)
             if "lines" in found:
-                self._texts[found["text"]] = "\n".join([self._next(str) for _ in range(found["lines"])])
+                self._texts[found["text"]] = "\n".join(
+                    [self._next(str) for _ in range(found["lines"])]
+                )
             elif "call" in found:
                 number, request = number + 1, self._request(found)
             elif "end" in found:
@@ -335,21 +353,29 @@ class _Reader:
             found.get("temperature"),
             found.get("max_tokens"),
             tuple(found.get("stop", ())),
-            tools=tuple(ActionSpec(**json.loads(self._text(names))) for names in found.get("tools", ())),
+            tools=tuple(
+                ActionSpec(**json.loads(self._text(names))) for names in found.get("tools", ())
+            ),
             must_call=found.get("must_call", False),
             schema=found.get("schema"),
             extra=found.get("extra", {}),
         )
 
     def _message(self, found: Json) -> Message:
-        return Message(found["role"], self._text(found["text"]), self._called(found), found.get("answers", ""))
+        return Message(
+            found["role"], self._text(found["text"]), self._called(found), found.get("answers", "")
+        )
 
     def _called(self, found: Json) -> tuple[ToolCall, ...]:
-        return tuple(ToolCall(c["id"], c["name"], self._text(c["arguments"])) for c in found.get("calls", ()))
+        return tuple(
+            ToolCall(c["id"], c["name"], self._text(c["arguments"])) for c in found.get("calls", ())
+        )
 
     def _outcome(self, found: Json) -> ModelReply | RecordedError:
         if "error" in found:
-            return RecordedError(found["type"], found["message"], found.get("retries", 0), found.get("waited", 0.0))
+            return RecordedError(
+                found["type"], found["message"], found.get("retries", 0), found.get("waited", 0.0)
+            )
         return ModelReply(
             text=self._text(found["text"]),
             model=found["model"],

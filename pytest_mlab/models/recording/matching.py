@@ -1,8 +1,8 @@
 """Whether a request is the recorded one, and in what it differs.
 
-What varies from run to run though nobody changed anything is left out of the comparison: see :data:`VOLATILE`. What an
-agent's own scripts print otherwise (a loss in its eighth digit, a progress bar) counts.
-"""
+What varies from run to run though nobody changed anything is left out of the comparison: see
+:data:`VOLATILE`. What an agent's own scripts print otherwise (a loss in its eighth digit, a
+progress bar) counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from pytest_mlab.core.model_api import Message, ModelRequest
 _NUMBER = r"\d+(?:[.,]\d+)?(?:e[-+]?\d+)?"
 
 VOLATILE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("<date>", re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")),
+    (
+        "<date>",
+        re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"),
+    ),
     ("<time>", re.compile(r"\b\d?\d:\d\d:\d\d(?:[.,]\d+)?\b|\b\d\d:\d\d<(?:\d\d:\d\d|\?)")),
     ("<rate>", re.compile(rf"\b{_NUMBER}\s?(?:[a-z]+/s(?:ec(?:ond)?)?|s/[a-z]+)\b")),
     (
@@ -33,8 +36,9 @@ VOLATILE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("<pid>", re.compile(r"\b(?:pid|process)[ =:#]+\d+", re.IGNORECASE)),
     ("<size>", re.compile(r"\b\d+ bytes(?= are kept as| left out| of \d+ bytes)")),
 )
-"""What is replaced before requests are compared: points in time, times of day and of progress bars, rates, durations,
-files below /tmp, addresses in memory, process numbers, and the sizes in the environment's notes on cut outputs."""
+"""What is replaced before requests are compared: points in time, times of day and of progress bars,
+rates, durations, files below /tmp, addresses in memory, process numbers, and the sizes in the
+environment's notes on cut outputs."""
 
 SCREEN = 24
 """Lines of a difference at most."""
@@ -77,13 +81,21 @@ def without_volatile(text: str) -> str:
 
 
 def difference(recorded: tuple[Part, ...], now: tuple[Part, ...]) -> list[str]:
-    """Where two requests differ, for people: a line a part, each with a unified diff; at most :data:`SCREEN` lines."""
+    """Where two requests differ, for people: a line a part, each with a unified diff; at most
+    :data:`SCREEN` lines."""
     lines: list[str] = []
     for title, old, new in _unequal(recorded, now):
         if old is None or new is None:
-            what = "is there now and was not recorded" if old is None else "was recorded and is not there now"
+            what = (
+                "is there now and was not recorded"
+                if old is None
+                else "was recorded and is not there now"
+            )
             lines.append(f"{title} {what}:")
-            lines += [f"{'+' if old is None else '-'}{_cut(line)}" for line in (new or old or "").split("\n")]
+            lines += [
+                f"{'+' if old is None else '-'}{_cut(line)}"
+                for line in (new or old or "").split("\n")
+            ]
         else:
             lines.append(f"{title} (- recorded, + now):")
             lines += _unified(old.split("\n"), new.split("\n"))
@@ -92,7 +104,9 @@ def difference(recorded: tuple[Part, ...], now: tuple[Part, ...]) -> list[str]:
     return lines
 
 
-def _unequal(recorded: tuple[Part, ...], now: tuple[Part, ...]) -> Iterator[tuple[str, str | None, str | None]]:
+def _unequal(
+    recorded: tuple[Part, ...], now: tuple[Part, ...]
+) -> Iterator[tuple[str, str | None, str | None]]:
     old, new = {part.title: part.text for part in recorded}, {part.title: part.text for part in now}
     for title in dict.fromkeys((*old, *new)):
         if old.get(title) != new.get(title):
@@ -120,7 +134,8 @@ def _unified(old: list[str], new: list[str]) -> list[str]:
 def _cut_together(before: str, after: str) -> tuple[str, str]:
     """Two lines from shortly before their first difference on."""
     same = next(
-        (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+        (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b),
+        min(len(before), len(after)),
     )
     start = same - _WIDTH // 3
     if max(len(before), len(after)) <= _WIDTH or start <= 4:
@@ -133,7 +148,9 @@ def _cut(line: str) -> str:
 
 
 def _plain(message: Message) -> str:
-    calls = "".join(f"\ncalls {call.name} ({call.id}): {call.arguments}" for call in message.tool_calls)
+    calls = "".join(
+        f"\ncalls {call.name} ({call.id}): {call.arguments}" for call in message.tool_calls
+    )
     answers = f"\nanswers {message.tool_call_id}" if message.tool_call_id else ""
     return without_volatile(f"{message.content}{calls}{answers}")
 

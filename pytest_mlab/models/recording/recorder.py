@@ -12,32 +12,37 @@ from pytest_mlab.errors import ModelError, StoreError
 from pytest_mlab.models.recording.format import RecordedError, RecordingFile
 
 WORKSPACE = "<mlab:workspace>"
-"""What stands in a recording for the folder that the agent's code sees as its own, which differs from run to run."""
+"""What stands in a recording for the folder that the agent's code sees as its own, which differs
+from run to run."""
 
-# Keys by the forms that providers give them. Narrow on purpose: key_padding_mask in somebody's code is no key, and a
-# reply that is changed here is another reply when it is replayed.
+# Keys by the forms that providers give them. Narrow on purpose: key_padding_mask in somebody's code
+# is no key, and a reply that is changed here is another reply when it is replayed.
 _KEY = re.compile(
     r"\b(?:sk|pk|rk)-(?:[A-Za-z]+\d*-){0,4}(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Za-z0-9_-]{20,}"
     r"|\b(?:hf|gsk|r8|nvapi|pplx|gh[pousr])[_-](?=[A-Za-z]*\d)[A-Za-z0-9_-]{30,}"
-    r"|\bxai-[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}|(?<=Bearer )[A-Za-z0-9._~+/-]{16,}=*"
+    r"|\bxai-[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}|(?<=Bearer"
+    r" )[A-Za-z0-9._~+/-]{16,}=*"
 )
 
 
 @dataclass(frozen=True)
 class RecordingClient:
-    """Implements :class:`pytest_mlab.core.model_api.ModelClient`: passes every call to ``client`` and writes it to
-    ``file``, failed ones with their error."""
+    """Implements :class:`pytest_mlab.core.model_api.ModelClient`: passes every call to ``client``
+    and writes it to ``file``, failed ones with their error."""
 
     client: ModelClient
     file: RecordingFile
 
     def complete(self, request: ModelRequest) -> ModelReply:
-        """The other client's answer. Raises what that raises; StoreError when it cannot be written down."""
+        """The other client's answer. Raises what that raises; StoreError when it cannot be written
+        down."""
         begin = time.monotonic()
         try:
             reply = self.client.complete(request)
         except ModelError as error:
-            failed = RecordedError(type(error).__name__, str(error), error.retries, round(error.waited, 3))
+            failed = RecordedError(
+                type(error).__name__, str(error), error.retries, round(error.waited, 3)
+            )
             self._add(request, failed, time.monotonic() - begin)
             raise
         self._add(request, reply, reply.seconds)
@@ -47,7 +52,9 @@ class RecordingClient:
         """What the other client knows of ``model``."""
         return self.client.facts(model)
 
-    def _add(self, request: ModelRequest, outcome: ModelReply | RecordedError, seconds: float) -> None:
+    def _add(
+        self, request: ModelRequest, outcome: ModelReply | RecordedError, seconds: float
+    ) -> None:
         try:
             self.file.add(request, outcome, seconds)
         except OSError as error:
@@ -57,8 +64,9 @@ class RecordingClient:
 
 
 def cleaner(redact: Callable[[str], str], workspaces: Iterable[str]) -> Callable[[str], str]:
-    """What is applied to every text of a recording: secrets that ``redact`` knows and whatever looks like a
-    provider's key are taken out, and the paths of the workspace become :data:`WORKSPACE`."""
+    """What is applied to every text of a recording: secrets that ``redact`` knows and whatever
+    looks like a provider's key are taken out, and the paths of the workspace become
+    :data:`WORKSPACE`."""
     paths = sorted({path for path in workspaces if len(path) > 1}, key=len, reverse=True)
 
     def clean(text: str) -> str:

@@ -1,4 +1,5 @@
-"""A model client that answers from a recording: no network, no key, the same replies, faults, usage and times."""
+"""A model client that answers from a recording: no network, no key, the same replies, faults, usage
+and times."""
 
 from __future__ import annotations
 
@@ -20,12 +21,13 @@ Mode = Literal["strict", "lenient"]
 class ReplayClient:
     """Implements :class:`pytest_mlab.core.model_api.ModelClient`.
 
-    A request gets the first unused reply that was recorded for an equal request, so that calls of several threads find
-    theirs. Without one, ``strict`` raises ReplayError, and raises it again for every later call; ``lenient`` gives the
-    first unused reply of the same model. ``name`` is the recording's file for people; ``clean`` is what was applied to
-    the recorded texts; ``workspace`` is put where they name one; ``pass_time`` gets the seconds that a call took when
-    it was recorded; ``since`` says what has changed since then, for errors, ``notes`` what matters of it in any case.
-    """
+    A request gets the first unused reply that was recorded for an equal request, so that calls of
+    several threads find theirs. Without one, ``strict`` raises ReplayError, and raises it again for
+    every later call; ``lenient`` gives the first unused reply of the same model. ``name`` is the
+    recording's file for people; ``clean`` is what was applied to the recorded texts; ``workspace``
+    is put where they name one; ``pass_time`` gets the seconds that a call took when it was
+    recorded; ``since`` says what has changed since then, for errors, ``notes`` what matters of it
+    in any case."""
 
     def __init__(
         self,
@@ -75,7 +77,9 @@ class ReplayClient:
         """What was known of ``model`` when it was recorded. Raises ReplayError for another one."""
         known = self._recording.header.facts
         if model not in known:
-            self._refuse(f"{self._name} knows nothing of the model {model}, only of {', '.join(known)}")
+            self._refuse(
+                f"{self._name} knows nothing of the model {model}, only of {', '.join(known)}"
+            )
         return known[model]
 
     # --- finding a call --------------------------------------------------------------------------------------
@@ -95,7 +99,9 @@ class ReplayClient:
 
     def _next(self, request: ModelRequest) -> RecordedCall:
         """The first unused call, of the same model where there is one."""
-        same = [call for call in self._unused if call.request.model == request.model] or self._unused
+        same = [
+            call for call in self._unused if call.request.model == request.model
+        ] or self._unused
         if not same:
             self._refuse(self._too_many())
         return same[0]
@@ -103,16 +109,23 @@ class ReplayClient:
     def _mismatch(self, call: RecordedCall, now: tuple[Part, ...]) -> str:
         lines = difference(self._parts[call.number], now)
         lines += [f"since the recording: {self._since}"] if self._since else []
-        lines += ["record again (--mlab-record), or let calls match by position (--mlab-replay-mode=lenient)"]
+        lines += [
+            "record again (--mlab-record), or let calls match by position"
+            " (--mlab-replay-mode=lenient)"
+        ]
         what = f"call {self.asked} asks something else than call {call.number} of {self._name}"
         return "\n  ".join([f"the replay does not fit its recording: {what}", *lines])
 
     def _too_many(self) -> str:
         recorded = len(self._recording.calls)
-        why = "" if self._recording.whole else " and no end: its trial was killed, or the file was cut"
+        why = (
+            ""
+            if self._recording.whole
+            else " and no end: its trial was killed, or the file was cut"
+        )
         return (
-            f"the replay does not fit its recording: this is call {self.asked}, and {self._name} has {recorded}"
-            f"{why}; record the trial again"
+            f"the replay does not fit its recording: this is call {self.asked}, and {self._name}"
+            f" has {recorded}{why}; record the trial again"
         )
 
     def _refuse(self, why: str) -> NoReturn:
@@ -123,13 +136,16 @@ class ReplayClient:
         return replace(request, messages=tuple(map(self._cleaned_message, request.messages)))
 
     def _cleaned_message(self, message: Message) -> Message:
-        calls = tuple(replace(call, arguments=self._clean(call.arguments)) for call in message.tool_calls)
+        calls = tuple(
+            replace(call, arguments=self._clean(call.arguments)) for call in message.tool_calls
+        )
         return replace(message, content=self._clean(message.content), tool_calls=calls)
 
     def _here(self, reply: ModelReply) -> ModelReply:
         """``reply`` with the folder of this trial where it names that of the recorded one."""
         calls = tuple(
-            replace(call, arguments=call.arguments.replace(WORKSPACE, self._workspace)) for call in reply.tool_calls
+            replace(call, arguments=call.arguments.replace(WORKSPACE, self._workspace))
+            for call in reply.tool_calls
         )
         return replace(reply, text=reply.text.replace(WORKSPACE, self._workspace), tool_calls=calls)
 

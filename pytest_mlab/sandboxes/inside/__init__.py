@@ -1,1 +1,2 @@
-"""Programs that run inside a sandbox. Standard library only; nothing here is imported by the harness."""
+"""Programs that run inside a sandbox. Standard library only; nothing here is imported by the
+harness."""

@@ -1,10 +1,10 @@
 """The program that runs inside every sandbox for the length of a trial.
 
-One file, standard library only, Python 3.9 or later. It is spoken to over its stdin and stdout and exits, killing
-all that it started, when its stdin ends.
+One file, standard library only, Python 3.9 or later. It is spoken to over its stdin and stdout and
+exits, killing all that it started, when its stdin ends.
 
-A frame is two big-endian 32-bit lengths, a JSON header and a binary payload of those lengths. Requests, one at a
-time, each with an ``id`` that every reply repeats:
+A frame is two big-endian 32-bit lengths, a JSON header and a binary payload of those lengths.
+Requests, one at a time, each with an ``id`` that every reply repeats:
 
     open      workspace, env, inherit_env, memory_mb, disk_mb, pids, measured,
               unmeasured, own_processes, relay | null               -> hello
@@ -14,20 +14,22 @@ time, each with an ``id`` that every reply repeats:
     cancel                                                          -> nothing
     shutdown                                                        -> the stream ends
 
-``cancel`` comes while a command runs, with that command's id, and ends it; it is of no effect when it comes late.
+``cancel`` comes while a command runs, with that command's id, and ends it; it is of no effect when
+it comes late.
 
-``end`` carries ``status`` (exit status or null), ``signal`` (number or null) and ``killed_for`` ('', timeout, memory,
-pids, disk, cancelled, signal). ``output`` carries bytes as payload; while the reader is slow the command's pipe is not
-read, so memory is bounded on both sides. That the REPL's variables are lost is said in its output.
+``end`` carries ``status`` (exit status or null), ``signal`` (number or null) and ``killed_for``
+('', timeout, memory, pids, disk, cancelled, signal). ``output`` carries bytes as payload; while the
+reader is slow the command's pipe is not read, so memory is bounded on both sides. That the REPL's
+variables are lost is said in its output.
 
-``relay`` is the path of a Unix socket inside: whoever connects to the port of 127.0.0.1 that ``hello`` names as
-``relay_port`` (0 without a relay) is led to it.
+``relay`` is the path of a Unix socket inside: whoever connects to the port of 127.0.0.1 that
+``hello`` names as ``relay_port`` (0 without a relay) is led to it.
 
-Every command is the leader of a session of its own. The supervisor is a child subreaper, so whatever a command
-leaves behind, double-forked or not, becomes its child and is killed when the command ends. Limits are set once, on
-the supervisor itself, and inherited (a command costs no more than its spawn); what no rlimit can bound for root
-(memory and processes of the whole tree, disk) is watched, but only once a command has lasted ``WATCH_AFTER``.
-"""
+Every command is the leader of a session of its own. The supervisor is a child subreaper, so
+whatever a command leaves behind, double-forked or not, becomes its child and is killed when the
+command ends. Limits are set once, on the supervisor itself, and inherited (a command costs no more
+than its spawn); what no rlimit can bound for root (memory and processes of the whole tree, disk) is
+watched, but only once a command has lasted ``WATCH_AFTER``."""
 
 from __future__ import annotations
 
@@ -106,7 +108,8 @@ class Wire:
         return bool(self._outbox)
 
     def receive(self) -> None:
-        """Take in what is there. Raises HangUp at the end of the stream and when more than a frame piles up."""
+        """Take in what is there. Raises HangUp at the end of the stream and when more than a frame
+        piles up."""
         try:
             data = os.read(self.read_fd, CHUNK)
         except BlockingIOError:
@@ -207,7 +210,8 @@ def children(pid: int) -> tuple[list[int], int]:
 
 
 def family(spared: int | None = None) -> dict[int, int]:
-    """All descendants, as pid -> number of threads, without the process ``spared`` and its descendants."""
+    """All descendants, as pid -> number of threads, without the process ``spared`` and its
+    descendants."""
     found: dict[int, int] = {}
     table = None if HAS_CHILDREN_FILES else children_by_parent()
     waiting = [os.getpid()]
@@ -223,7 +227,8 @@ def family(spared: int | None = None) -> dict[int, int]:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that only a process's own pages take up, as far as that can be told cheaply."""
+    """Bytes of memory that only a process's own pages take up, as far as that can be told
+    cheaply."""
     fields = read_file(f"/proc/{pid}/statm").split()
     return max(0, int(fields[1]) - int(fields[2])) * PAGE if len(fields) > 2 else 0
 
@@ -238,7 +243,8 @@ def proportional(pid: int) -> int:
 
 
 def disk_used(roots: Iterable[str], skipped: Collection[str]) -> int:
-    """Bytes on disk below some folders; symbolic links are not followed, folders in ``skipped`` not entered."""
+    """Bytes on disk below some folders; symbolic links are not followed, folders in ``skipped`` not
+    entered."""
     total = 0
     linked: set[int] = set()
     waiting = list(roots)
@@ -272,8 +278,8 @@ def signal_all(pids: Iterable[int], number: int) -> None:
 
 
 def signal_crowd(leader: int | None, own_processes: bool, number: int) -> None:
-    """Send a signal in one system call, which no fork outruns: to the process group of ``leader``, or, where all
-    processes that can be seen are the sandbox's, to every one but this."""
+    """Send a signal in one system call, which no fork outruns: to the process group of ``leader``,
+    or, where all processes that can be seen are the sandbox's, to every one but this."""
     with contextlib.suppress(OSError):
         if own_processes:
             os.kill(-1, number)
@@ -282,7 +288,8 @@ def signal_crowd(leader: int | None, own_processes: bool, number: int) -> None:
 
 
 def threads_on_machine() -> int:
-    """All threads of the machine, other sandboxes' too: one quick look that tells when to look closer."""
+    """All threads of the machine, other sandboxes' too: one quick look that tells when to look
+    closer."""
     fields = read_file("/proc/loadavg").split()
     return int(fields[3].partition(b"/")[2]) if len(fields) > 3 else 0
 
@@ -311,7 +318,8 @@ class Limits:
         self.unmeasured: frozenset[str] = frozenset(request["unmeasured"])
         self.next_watch = self.next_disk = 0.0
         self.disk_seen = 0
-        # Only as the first process of a namespace: anywhere else a signal to all would reach the caller's own.
+        # Only as the first process of a namespace: anywhere else a signal to all would reach the
+        # caller's own.
         self.own_processes: bool = request["own_processes"] and os.getpid() == 1
         self.threads_seen = threads_on_machine()
 
@@ -333,7 +341,8 @@ class Limits:
         self.next_disk = max(self.next_disk, self.next_watch)
 
     def exceeded(self, now: float, leader: int) -> str:
-        """The name of a limit that the tree is over, or ''; looks only at what is due. ``leader`` is the command."""
+        """The name of a limit that the tree is over, or ''; looks only at what is due. ``leader``
+        is the command."""
         if now >= self.next_watch:
             over = self._crowded(leader) or self._over(family())
             end = time.monotonic()
@@ -342,13 +351,15 @@ class Limits:
                 return over
         if now >= self.next_disk:
             before = self.disk_seen
-            # Over the quota and growing: what deletes files must not be killed for those that it has not reached yet.
+            # Over the quota and growing: what deletes files must not be killed for those that it
+            # has not reached yet.
             if self.measure_disk() > max(self.disk, before):
                 return "disk"
         return ""
 
     def measure_disk(self) -> int:
-        """Bytes that the measured folders take up; when to look again follows from what the look cost."""
+        """Bytes that the measured folders take up; when to look again follows from what the look
+        cost."""
         start = time.monotonic()
         self.disk_seen = disk_used(self.measured, self.unmeasured)
         end = time.monotonic()
@@ -356,8 +367,9 @@ class Limits:
         return self.disk_seen
 
     def _crowded(self, leader: int) -> str:
-        """'pids' when the machine filled with the tree's processes. To count those of a fork bomb, which takes nearly
-        all processor time and doubles meanwhile, it has to be stopped first; it stays so until it is killed."""
+        """'pids' when the machine filled with the tree's processes. To count those of a fork bomb,
+        which takes nearly all processor time and doubles meanwhile, it has to be stopped first; it
+        stays so until it is killed."""
         threads = threads_on_machine()
         if threads - self.threads_seen <= self.pids:
             return ""
@@ -377,7 +389,8 @@ class Limits:
 
 
 class Repl:
-    """The persistent Python process: code goes in over a pipe of its own, a status comes back over another."""
+    """The persistent Python process: code goes in over a pipe of its own, a status comes back over
+    another."""
 
     def __init__(self, env: dict[str, str]) -> None:
         code_read, self.code_fd = os.pipe()
@@ -402,8 +415,8 @@ class Repl:
 
 
 class Relay:
-    """Leads connections to a port of the loopback device to a Unix socket. Its threads are the supervisor's own, which
-    commands have no hold on; each connection has two."""
+    """Leads connections to a port of the loopback device to a Unix socket. Its threads are the
+    supervisor's own, which commands have no hold on; each connection has two."""
 
     def __init__(self, path: str) -> None:
         import socket
@@ -429,7 +442,10 @@ class Relay:
             try:
                 client = self._listener.accept()[0]
                 self._start(self._lead, client)
-            except (OSError, RuntimeError):  # no descriptor or no thread is left: this one fails, the next may not
+            except (
+                OSError,
+                RuntimeError,
+            ):  # no descriptor or no thread is left: this one fails, the next may not
                 self._free.release()
                 if client is not None:
                     client.close()
@@ -449,7 +465,8 @@ class Relay:
             self._free.release()
 
     def _pump(self, source: Any, target: Any) -> None:
-        """Hand on what ``source`` says until it has said all; when either side is gone, both are told."""
+        """Hand on what ``source`` says until it has said all; when either side is gone, both are
+        told."""
         try:
             while True:
                 data = source.recv(CHUNK)
@@ -464,13 +481,25 @@ class Relay:
 
 
 def spawn(
-    argv: list[str], env: dict[str, str], descriptors: Iterable[tuple[int, int]], closed: Iterable[int] = ()
+    argv: list[str],
+    env: dict[str, str],
+    descriptors: Iterable[tuple[int, int]],
+    closed: Iterable[int] = (),
 ) -> int:
-    """Start a program in a session of its own; ``descriptors`` are (from, to). Raises OSError, ValueError."""
+    """Start a program in a session of its own; ``descriptors`` are (from, to). Raises OSError,
+    ValueError."""
     actions: list[Any] = [(os.POSIX_SPAWN_DUP2, source, target) for source, target in descriptors]
     actions += [(os.POSIX_SPAWN_CLOSE, fd) for fd in closed]
     search = os.posix_spawn if "/" in argv[0] else os.posix_spawnp
-    return search(argv[0], argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=RESET_SIGNALS)
+    return search(
+        argv[0],
+        argv,
+        env,
+        file_actions=actions,
+        setsid=True,
+        setsigmask=(),
+        setsigdef=RESET_SIGNALS,
+    )
 
 
 class Supervisor:
@@ -521,7 +550,9 @@ class Supervisor:
         self.forget_the_dead()
         kind, number = request["type"], request["id"]
         if kind == "execute":
-            reply = self.execute(number, request["argv"], request["env"], request["timeout"], payload)
+            reply = self.execute(
+                number, request["argv"], request["env"], request["timeout"], payload
+            )
         elif kind == "repl":
             reply = self.evaluate(number, payload, request["timeout"])
         elif kind == "ping":
@@ -546,11 +577,15 @@ class Supervisor:
         self.limits = Limits(request)
         self.is_open = True
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-            score.write("500")  # when the machine runs out of memory, the harness is not the one to go
+            score.write(
+                "500"
+            )  # when the machine runs out of memory, the harness is not the one to go
         self.limits.impose()
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # commands run as the same user: keep them off our descriptors
+        libc.prctl(
+            PR_SET_DUMPABLE, 0, 0, 0, 0
+        )  # commands run as the same user: keep them off our descriptors
         self.oom_kills = out_of_memory_kills()
         os.chdir(self.workspace)
         if request["relay"] is not None:
@@ -564,7 +599,12 @@ class Supervisor:
         }
 
     def execute(
-        self, number: int, argv: list[str], env: dict[str, str] | None, timeout: float | None, stdin: bytes
+        self,
+        number: int,
+        argv: list[str],
+        env: dict[str, str] | None,
+        timeout: float | None,
+        stdin: bytes,
     ) -> Json:
         """Run a command to its end."""
         out_read, out_write = os.pipe()
@@ -586,7 +626,9 @@ class Supervisor:
             finally:
                 for fd in opened:
                     os.close(fd)
-            killed_for = self.attend(number, pid, out_read, timeout, lambda: pid in self.statuses, feed)
+            killed_for = self.attend(
+                number, pid, out_read, timeout, lambda: pid in self.statuses, feed
+            )
             self.clear(pid, self.repl.pid if self.repl else None)
             if killed_for == "disk":
                 self.limits.measure_disk()  # it wrote on until it was dead
@@ -624,11 +666,18 @@ class Supervisor:
             return len(verdict) >= STATUS.size or repl.pid in self.statuses
 
         feed: Feed = [repl.code_fd, memoryview(LENGTHS.pack(len(code), 0) + code)]
-        killed_for = self.attend(number, repl.pid, repl.out_fd, timeout, finished, feed, repl.done_fd)
+        killed_for = self.attend(
+            number, repl.pid, repl.out_fd, timeout, finished, feed, repl.done_fd
+        )
         if not killed_for and len(verdict) == STATUS.size:
             self.clear(repl.pid, repl.pid)
             self.drain(number, repl.out_fd)
-            return {"type": "end", "status": STATUS.unpack(verdict)[0] & 0xFF, "signal": None, "killed_for": ""}
+            return {
+                "type": "end",
+                "status": STATUS.unpack(verdict)[0] & 0xFF,
+                "signal": None,
+                "killed_for": "",
+            }
         self.clear(repl.pid)
         if killed_for == "disk":
             self.limits.measure_disk()
@@ -711,14 +760,16 @@ class Supervisor:
         return ""
 
     def is_cancelled(self, number: int) -> bool:
-        """Whether the harness gave up request ``number``; nothing else may come while it is being answered."""
+        """Whether the harness gave up request ``number``; nothing else may come while it is being
+        answered."""
         request = self.wire.next_request()
         if request is not None and request[0]["type"] != "cancel":
             raise HangUp
         return request is not None and request[0]["id"] == number
 
     def take_output(self, number: int, out_fd: int, poller: select.poll) -> None:
-        """Forward one piece of output; the command's pipe is left alone while the harness does not read."""
+        """Forward one piece of output; the command's pipe is left alone while the harness does not
+        read."""
         data = os.read(out_fd, CHUNK)
         if data:
             self.queue_output(number, data)
@@ -797,8 +848,8 @@ class Supervisor:
             self.statuses[pid] = status
 
     def clear(self, leader: int | None, spared: int | None = None) -> None:
-        """Kill every descendant but ``spared`` and its own, until none is left. ``leader`` is the command's process,
-        if there is one."""
+        """Kill every descendant but ``spared`` and its own, until none is left. ``leader`` is the
+        command's process, if there is one."""
         own = self.limits.own_processes
         deadline = time.monotonic() + KILL_PATIENCE
         while self.reap():
@@ -837,7 +888,8 @@ def read_exactly(fd: int, size: int) -> bytes:
 
 
 def run_interactively(source: str, name: str, scope: Json, flags: int) -> tuple[int, int]:
-    """Run code as the interactive interpreter would, every top-level expression echoed; returns (status, flags)."""
+    """Run code as the interactive interpreter would, every top-level expression echoed; returns
+    (status, flags)."""
     import __future__
 
     import ast
@@ -901,7 +953,8 @@ def repl_main(code_fd: int, done_fd: int) -> None:
 
 
 def guard() -> None:
-    """Where no process namespace ends with the supervisor: a parent that outlives it and kills what it left.
+    """Where no process namespace ends with the supervisor: a parent that outlives it and kills what
+    it left.
 
     Returns in the child, the supervisor; SIGTERM makes the parent kill everything at once.
     """

@@ -1,11 +1,11 @@
-"""What a cheating agent would run: look for a task's hidden files from inside the sandbox. Standard library only.
+"""What a cheating agent would run: look for a task's hidden files from inside the sandbox. Standard
+library only.
 
-A JSON object on stdin says what to look for, so that nothing of it can be found because the thief brought it along:
-``sizes`` (size -> sha256 -> name of a hidden file), ``names`` (files that mean something wherever they lie),
-``paths`` (of the host, as words), ``needles`` (hexadecimal byte strings), ``hosts`` ([name, port] to reach), ``root``
-(where to look), ``skip`` (folders in which names and needles mean nothing). The last line on stdout is a JSON list of
-findings.
-"""
+A JSON object on stdin says what to look for, so that nothing of it can be found because the thief
+brought it along: ``sizes`` (size -> sha256 -> name of a hidden file), ``names`` (files that mean
+something wherever they lie), ``paths`` (of the host, as words), ``needles`` (hexadecimal byte
+strings), ``hosts`` ([name, port] to reach), ``root`` (where to look), ``skip`` (folders in which
+names and needles mean nothing). The last line on stdout is a JSON list of findings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def main() -> None:
 
 
 def in_files(wanted: dict[str, Any], root: str) -> Iterator[str]:
-    """Files with the content of hidden ones, with their names, or with pieces of answers in them."""
+    """Files with the content of hidden ones, with their names, or with pieces of answers in
+    them."""
     skip = tuple(wanted["skip"])
     needles = [bytes.fromhex(needle) for needle in wanted["needles"]]
     for folder, entries in folders(root):
@@ -51,15 +52,19 @@ def in_files(wanted: dict[str, Any], root: str) -> Iterator[str]:
             if stat.S_ISSOCK(info.st_mode):
                 yield from in_socket(path)
             if stat.S_ISREG(info.st_mode):
-                # A link into a system folder (/etc/alternatives) shows what is there, not what was put here.
-                here = strange and not (entry.is_symlink() and os.path.realpath(path).startswith(skip))
+                # A link into a system folder (/etc/alternatives) shows what is there, not what was
+                # put here.
+                here = strange and not (
+                    entry.is_symlink() and os.path.realpath(path).startswith(skip)
+                )
                 yield from in_file(path, info.st_size, wanted, needles if here else [])
             if strange and entry.name in wanted["names"] and os.access(path, os.R_OK):
                 yield f"{path} can be read"
 
 
 def folders(root: str) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
-    """Every folder and what is in it beside folders. For hundreds of thousands of files os.walk takes twice as long."""
+    """Every folder and what is in it beside folders. For hundreds of thousands of files os.walk
+    takes twice as long."""
     pending = [root]
     while pending:
         folder = pending.pop()
@@ -109,7 +114,8 @@ def in_socket(path: str) -> Iterator[str]:
 
 
 def in_processes(wanted: dict[str, Any]) -> Iterator[str]:
-    """Words and open files of all processes that can be seen, parents first of all, and the file systems they see."""
+    """Words and open files of all processes that can be seen, parents first of all, and the file
+    systems they see."""
     own = os.stat("/")
     for name in os.listdir("/proc"):
         if not name.isdigit():

@@ -1,8 +1,9 @@
-"""data.py of a task in MLAgentBench's format: run its prepare.py in a copy, and tell data from answers.
+"""data.py of a task in MLAgentBench's format: run its prepare.py in a copy, and tell data from
+answers.
 
-It becomes part of a task folder, and is run from there alone: standard library only. ``raw`` holds ``env/``,
-``scripts/``, ``starter.json`` (sha256 of the starter files by path) and, where the user has agreed, ``agreed``.
-"""
+It becomes part of a task folder, and is run from there alone: standard library only. ``raw`` holds
+``env/``, ``scripts/``, ``starter.json`` (sha256 of the starter files by path) and, where the user
+has agreed, ``agreed``."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# In prepare.py's process: it dies with this one, and is otherwise run as `python prepare.py` would run it.
+# In prepare.py's process: it dies with this one, and is otherwise run as `python prepare.py` would
+# run it.
 _RUN = """
 import ctypes, runpy, sys
 ctypes.CDLL(None).prctl(1, 9)
@@ -27,7 +29,8 @@ _ANSWER = "y\n" * 100
 
 
 def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
-    """What env/ holds beyond the starter files is public; scripts/ and all of env/ are what eval.py may read."""
+    """What env/ holds beyond the starter files is public; scripts/ and all of env/ are what eval.py
+    may read."""
     del variant  # there is one
     env, scripts = raw / "env", raw / "scripts"
     if (scripts / "prepare.py").is_file() and not (scripts / "prepared").exists():
@@ -47,7 +50,8 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
 
 
 def run_prepare(scripts: Path, *, agreed: bool) -> None:
-    """Run prepare.py in ``scripts``. A prompt gets "y" where the user has ``agreed``, and nothing otherwise.
+    """Run prepare.py in ``scripts``. A prompt gets "y" where the user has ``agreed``, and nothing
+    otherwise.
 
     Leaves with prepare.py's own output and status when it fails.
     """
@@ -79,7 +83,8 @@ def run_prepare(scripts: Path, *, agreed: bool) -> None:
 
 
 def files_of(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Relative paths and files below ``folder``; links are followed to files, what is no file is left out."""
+    """Relative paths and files below ``folder``; links are followed to files, what is no file is
+    left out."""
     for place, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):

@@ -1,4 +1,5 @@
-"""What MLAgentBench's format does not say of a task: metric, direction, baseline. From mlab.toml, else a table."""
+"""What MLAgentBench's format does not say of a task: metric, direction, baseline. From mlab.toml,
+else a table."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ Direction = Literal["maximize", "minimize"]
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a task beside its files. ``threshold`` is an absolute score that must be beaten."""
+    """What is known of a task beside its files. ``threshold`` is an absolute score that must be
+    beaten."""
 
     metric: str
     direction: Direction
@@ -48,7 +50,8 @@ class Facts:
 
 
 class ForeignResources(ResourcesTable):
-    """``[resources]`` of mlab.toml; the defaults are roomier than elsewhere: the format names no limits."""
+    """``[resources]`` of mlab.toml; the defaults are roomier than elsewhere: the format names no
+    limits."""
 
     memory_mb: Annotated[int, Field(ge=64)] = 8192
     disk_mb: Annotated[int, Field(ge=16)] = 8192
@@ -70,7 +73,8 @@ class ForeignFile(Table):
 
 @dataclass(frozen=True)
 class Known:
-    """What MLAgentBench's authors say of one of their tasks; ``baseline`` only where it is a real one."""
+    """What MLAgentBench's authors say of one of their tasks; ``baseline`` only where it is a real
+    one."""
 
     metric: str
     direction: Direction
@@ -93,12 +97,15 @@ KNOWN: Mapping[str, Known] = {
     "llama-inference": Known("seconds per token", "minimize", "speed"),
     "ogbn-arxiv": Known("accuracy", "maximize", "graph", 0.3134, "as published: the starter code"),
     "spaceship-titanic": Known("accuracy", "maximize", "tabular", 0.5, _CHANCE),
-    "vectorization": Known("seconds", "minimize", "speed", 6.1742, "as published: the authors' machine, not this one"),
+    "vectorization": Known(
+        "seconds", "minimize", "speed", 6.1742, "as published: the authors' machine, not this one"
+    ),
 }
 
 
 def read_facts(folder: Path) -> Facts:
-    """The facts of the task in ``folder``. Raises SuiteError that shows the lines of mlab.toml that are missing."""
+    """The facts of the task in ``folder``. Raises SuiteError that shows the lines of mlab.toml that
+    are missing."""
     file = folder / FILE
     said = _read(file)
     known = KNOWN.get(folder.name.lower())
@@ -106,8 +113,9 @@ def read_facts(folder: Path) -> Facts:
     direction = said.direction or (known.direction if known else None)
     if direction is None:
         raise SuiteError(
-            f"{folder}: MLAgentBench's format does not say whether a higher or a lower score is better, and "
-            f"{folder.name!r} is none of its own tasks; write these lines, with your values, to {file}:\n{LINES}"
+            f"{folder}: MLAgentBench's format does not say whether a higher or a lower score is"
+            f" better, and {folder.name!r} is none of its own tasks; write these lines, with your"
+            f" values, to {file}:\n{LINES}"
         )
     return Facts(
         metric=metric,
@@ -116,7 +124,9 @@ def read_facts(folder: Path) -> Facts:
         starter_script=said.starter_script or _starter_script(folder),
         baseline=_baseline(said, known, file),
         threshold=said.threshold,
-        requirements=tuple(dict.fromkeys((*requirements_of(folder), *_checked(said.requirements or [], file)))),
+        requirements=tuple(
+            dict.fromkeys((*requirements_of(folder), *_checked(said.requirements or [], file)))
+        ),
         resources=said.resources.model_dump(),
     )
 
@@ -138,7 +148,9 @@ def _read(file: Path) -> ForeignFile:
 def _checked(requirements: list[str], file: Path) -> list[str]:
     wrong = next((text for text in requirements if not _is_requirement(text)), None)
     if wrong is not None:
-        raise SuiteError(f"{file}: requirements: {wrong!r} found, must be a requirement such as numpy<2.4")
+        raise SuiteError(
+            f"{file}: requirements: {wrong!r} found, must be a requirement such as numpy<2.4"
+        )
     return requirements
 
 
@@ -179,17 +191,26 @@ def _starter_script(folder: Path) -> str:
         return scripts[0]
     have = ", ".join(scripts) or "no Python file"
     raise SuiteError(
-        f'{folder}: which file of env/ is the starter code ({have})? Add starter_script = "<name>" to {folder / FILE}'
+        f'{folder}: which file of env/ is the starter code ({have})? Add starter_script = "<name>"'
+        f" to {folder / FILE}"
     )
 
 
 def requirements_of(folder: Path) -> tuple[str, ...]:
-    """The requirements among the lines of scripts/requirements.txt (pip's options, paths and addresses are none)."""
+    """The requirements among the lines of scripts/requirements.txt (pip's options, paths and
+    addresses are none)."""
     file = folder / "scripts" / "requirements.txt"
     if not file.is_file():
         return ()
-    lines = [line.split(" #")[0].strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
-    return tuple(dict.fromkeys(line for line in lines if not line.startswith(("#", "-")) and _is_requirement(line)))
+    lines = [
+        line.split(" #")[0].strip()
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
+    ]
+    return tuple(
+        dict.fromkeys(
+            line for line in lines if not line.startswith(("#", "-")) and _is_requirement(line)
+        )
+    )
 
 
 def _is_requirement(text: str) -> bool:

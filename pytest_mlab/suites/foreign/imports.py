@@ -1,4 +1,5 @@
-"""Packages that the code of a task in MLAgentBench's format imports and that are not installed, found by reading it."""
+"""Packages that the code of a task in MLAgentBench's format imports and that are not installed,
+found by reading it."""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ _INSTALLED_AS = {
 
 
 def missing_imports(folder: Path, starter_script: str) -> dict[str, str]:
-    """What to install, by the name of the package, and the file that imports it: of what eval.py, prepare.py and the
-    starter script need as soon as they start. Files of the folder itself are no packages."""
+    """What to install, by the name of the package, and the file that imports it: of what eval.py,
+    prepare.py and the starter script need as soon as they start. Files of the folder itself are no
+    packages."""
     files = ["scripts/eval.py", f"env/{starter_script}"]
     if not (folder / "scripts" / "prepared").exists():
         files.append("scripts/prepare.py")

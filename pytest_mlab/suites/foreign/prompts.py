@@ -10,7 +10,8 @@ _ADDRESS = re.compile(r"https?://[^\s;,)\"']+")
 
 
 def rules_of(folder: Path) -> str:
-    """The address of the rules that scripts/prepare.py asks about, else where it asks; '' when it asks nothing."""
+    """The address of the rules that scripts/prepare.py asks about, else where it asks; '' when it
+    asks nothing."""
     file = folder / "scripts" / "prepare.py"
     if not file.is_file() or (folder / "scripts" / "prepared").exists():
         return ""
@@ -35,8 +36,18 @@ def _constants(tree: ast.Module) -> dict[str, str]:
     """Texts that names of the module stand for."""
     found = {}
     for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            found.update({target.id: node.value.value for target in node.targets if isinstance(target, ast.Name)})
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            found.update(
+                {
+                    target.id: node.value.value
+                    for target in node.targets
+                    if isinstance(target, ast.Name)
+                }
+            )
     return found
 
 

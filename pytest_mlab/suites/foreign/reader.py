@@ -1,12 +1,12 @@
 """A task in MLAgentBench's own format → the same :class:`~pytest_mlab.core.task.Task` as any other.
 
-The folder (``env/``, ``scripts/`` with research_problem.txt, eval.py and maybe read_only_files.txt, prepare.py and
-requirements.txt) is never written to. What it says is written down once more as a task folder of our own layout in the
-cache, which :mod:`pytest_mlab.suites.loader` then reads: the rest of the engine knows one kind of task.
+The folder (``env/``, ``scripts/`` with research_problem.txt, eval.py and maybe read_only_files.txt,
+prepare.py and requirements.txt) is never written to. What it says is written down once more as a
+task folder of our own layout in the cache, which :mod:`pytest_mlab.suites.loader` then reads: the
+rest of the engine knows one kind of task.
 
-Files of ``env/`` that read_only_files.txt names are data: they come with what prepare.py makes. All others are
-starter files.
-"""
+Files of ``env/`` that read_only_files.txt names are data: they come with what prepare.py makes. All
+others are starter files."""
 
 from __future__ import annotations
 
@@ -75,20 +75,24 @@ def name_of(folder: Path) -> str:
 
 
 def origin_of(task: Task) -> Path | None:
-    """The folder in MLAgentBench's format that a task was made from; None for a task of our own format."""
+    """The folder in MLAgentBench's format that a task was made from; None for a task of our own
+    format."""
     sources = [source for variant in task.variants.values() for source in variant.sources]
     return next((Path(source.ref) for source in sources if source.kind == KIND), None)
 
 
 def load_foreign(folder: Path, suite: str, cache: Path) -> Task:
-    """The task in ``folder``, as a member of ``suite``; its counterpart in our layout is kept below ``cache``.
+    """The task in ``folder``, as a member of ``suite``; its counterpart in our layout is kept below
+    ``cache``.
 
     Raises SuiteError that says what is missing or wrong, and how to mend it.
     """
     from filelock import FileLock
 
     folder = folder.resolve()
-    home = cache / "foreign" / f"{suite}-{hashlib.sha256(str(folder.parent).encode()).hexdigest()[:8]}"
+    home = (
+        cache / "foreign" / f"{suite}-{hashlib.sha256(str(folder.parent).encode()).hexdigest()[:8]}"
+    )
     made = home / name_of(folder)
     try:
         stamp = _stamp(folder)
@@ -102,13 +106,18 @@ def load_foreign(folder: Path, suite: str, cache: Path) -> Task:
 
 
 def load_task_of(folder: Path, suite: str, cache: Path) -> Task:
-    """The task in ``folder``, of our own format or MLAgentBench's. Raises SuiteError when it is broken."""
-    return load_task(folder, suite) if (folder / TASK_FILE).is_file() else load_foreign(folder, suite, cache)
+    """The task in ``folder``, of our own format or MLAgentBench's. Raises SuiteError when it is
+    broken."""
+    return (
+        load_task(folder, suite)
+        if (folder / TASK_FILE).is_file()
+        else load_foreign(folder, suite, cache)
+    )
 
 
 def load_for_plan(folder: Path, suite: str, cache: Path) -> Task:
-    """The same; but a folder in MLAgentBench's format that cannot be read comes as a task with a ``fault``, which is
-    planned, so that nobody overlooks it, and never run."""
+    """The same; but a folder in MLAgentBench's format that cannot be read comes as a task with a
+    ``fault``, which is planned, so that nobody overlooks it, and never run."""
     try:
         return load_task_of(folder, suite, cache)
     except SuiteError as error:
@@ -199,7 +208,9 @@ def _copy_starter(env: Path, target: Path, patterns: tuple[str, ...], script: st
         skipped = set()
         for name in names:
             path = (Path(place) / name).relative_to(env).as_posix()
-            is_data = path != script and any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+            is_data = path != script and any(
+                fnmatch.fnmatchcase(path, pattern) for pattern in patterns
+            )
             if name == "__pycache__" or (is_data and not (Path(place) / name).is_dir()):
                 skipped.add(name)
         return skipped
@@ -209,13 +220,19 @@ def _copy_starter(env: Path, target: Path, patterns: tuple[str, ...], script: st
 
 def _description(folder: Path, facts: Facts) -> str:
     """The problem in the format's own words, and what it leaves out: metric and direction."""
-    problem = (folder / "scripts" / "research_problem.txt").read_text(encoding="utf-8", errors="replace").strip()
+    problem = (
+        (folder / "scripts" / "research_problem.txt")
+        .read_text(encoding="utf-8", errors="replace")
+        .strip()
+    )
     better = "higher is better" if facts.direction == "maximize" else "lower is better"
     return f"{problem}\n\nYour final files are scored by this metric: {facts.metric}; {better}.\n"
 
 
 def _task_toml(folder: Path, facts: Facts, patterns: tuple[str, ...], stamp: str) -> str:
-    csv = "submission.csv" in (folder / "scripts" / "eval.py").read_text(encoding="utf-8", errors="replace")
+    csv = "submission.csv" in (folder / "scripts" / "eval.py").read_text(
+        encoding="utf-8", errors="replace"
+    )
     tables: dict[str, Mapping[str, Any]] = {
         "task": {
             "name": name_of(folder),
@@ -225,14 +242,20 @@ def _task_toml(folder: Path, facts: Facts, patterns: tuple[str, ...], stamp: str
             "starter_script": facts.starter_script,
         },
         "metric": {"name": facts.metric, "direction": facts.direction},
-        "submission": {"kind": "csv", "path": "submission.csv"} if csv else {"kind": "directory", "path": "output"},
+        "submission": (
+            {"kind": "csv", "path": "submission.csv"}
+            if csv
+            else {"kind": "directory", "path": "output"}
+        ),
         "resources": facts.resources,
     }
     if facts.threshold is not None:
         tables["threshold"] = {"absolute": facts.threshold}
     text = f"# Made from {json.dumps(str(folder))}: change that, not this.\n"
     # Whether an answer is among the data is for the task's own prepare.py to see to.
-    text += _pairs({"read_only": list(patterns), "shared": ["*"], "requirements": list(facts.requirements)})
+    text += _pairs(
+        {"read_only": list(patterns), "shared": ["*"], "requirements": list(facts.requirements)}
+    )
     for name, table in tables.items():
         text += f"\n[{name}]\n{_pairs(table)}"
     source = {"kind": KIND, "ref": str(folder), "sha256": stamp, "consent": rules_of(folder)}

@@ -39,5 +39,7 @@ def _registry() -> Mapping[str, Definition]:
 DEFINITIONS: Mapping[str, Definition] = _registry()
 """All actions by name."""
 
-SPECS: Mapping[str, ActionSpec] = MappingProxyType({name: d.spec for name, d in DEFINITIONS.items()})
+SPECS: Mapping[str, ActionSpec] = MappingProxyType(
+    {name: d.spec for name, d in DEFINITIONS.items()}
+)
 """What agents are told about them."""

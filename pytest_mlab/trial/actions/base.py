@@ -43,10 +43,10 @@ class Answer(NamedTuple):
 class Context:
     """What actions work with.
 
-    ``limits`` are what the sandbox allows; ``step`` is the number of the step that is being done, which may run
-    something for ``timeout`` seconds (None: as long as the trial has time); ``backups`` names the versions that edits
-    replaced, by file, oldest first (None: there was no file). ``helper`` answers Request Help.
-    """
+    ``limits`` are what the sandbox allows; ``step`` is the number of the step that is being done,
+    which may run something for ``timeout`` seconds (None: as long as the trial has time);
+    ``backups`` names the versions that edits replaced, by file, oldest first (None: there was no
+    file). ``helper`` answers Request Help."""
 
     workspace: Workspace
     connection: Connection
@@ -61,7 +61,8 @@ class Context:
     helper: Person | None = None
 
     def keep(self, fd: int) -> str:
-        """Copy an open file to the trial's backups, under a number that only grows; its name there."""
+        """Copy an open file to the trial's backups, under a number that only grows; its name
+        there."""
         self.backup_count += 1
         name = f"{self.backup_count:04d}"
         with open(self.trial.backups / name, "x+b") as file:
@@ -80,7 +81,9 @@ class Definition:
     run: Run
 
 
-def define(name: str, summary: str, run: Run, returns: str, **arguments: tuple[type, str]) -> Definition:
+def define(
+    name: str, summary: str, run: Run, returns: str, **arguments: tuple[type, str]
+) -> Definition:
     """An action with required arguments ``name=(str or int, description)``."""
     schema = {
         "type": "object",
@@ -95,7 +98,8 @@ def define(name: str, summary: str, run: Run, returns: str, **arguments: tuple[t
 
 
 def perform(definitions: Mapping[str, Definition], context: Context, action: Action) -> Answer:
-    """Do ``action``. The agent's mistakes, and failures that are the agent's to handle, come back as answers.
+    """Do ``action``. The agent's mistakes, and failures that are the agent's to handle, come back
+    as answers.
 
     Raises ProviderError, BudgetExhausted and SandboxError.
     """
@@ -110,7 +114,10 @@ def perform(definitions: Mapping[str, Definition], context: Context, action: Act
     except (ActionError, Refused) as error:
         return Answer(f"{action.name}: {error}", ok=False)
     except ContextWindowError as error:
-        return Answer(f"{action.name}: the text is too long for the model ({error}); work on a part of it", ok=False)
+        return Answer(
+            f"{action.name}: the text is too long for the model ({error}); work on a part of it",
+            ok=False,
+        )
     except BadRequestError as error:
         return Answer(f"{action.name}: the model refused the request ({error})", ok=False)
     except OSError as error:
@@ -119,17 +126,23 @@ def perform(definitions: Mapping[str, Definition], context: Context, action: Act
 
 
 def unknown(name: str, names: list[str]) -> str:
-    """What an agent reads that asked for an action which does not exist: all names, the nearest first."""
+    """What an agent reads that asked for an action which does not exist: all names, the nearest
+    first."""
     folded = {n.casefold(): n for n in names}
     asked = str(name).casefold()
     begun = [n for n in names if asked and n.casefold().startswith(asked)]
-    near = begun + [folded[n] for n in difflib.get_close_matches(asked, list(folded), n=3) if folded[n] not in begun]
+    near = begun + [
+        folded[n]
+        for n in difflib.get_close_matches(asked, list(folded), n=3)
+        if folded[n] not in begun
+    ]
     ordered = near + [n for n in names if n not in near]
     return f"There is no action {str(name)[:80]!r}. The actions are: {', '.join(ordered)}."
 
 
 def checked(spec: ActionSpec, args: Any) -> dict[str, Any] | str:
-    """The arguments, digits made numbers where a number is asked for; or what is wrong with them, with the usage."""
+    """The arguments, digits made numbers where a number is asked for; or what is wrong with them,
+    with the usage."""
     if not isinstance(args, Mapping):
         return _wrong(spec, f"arguments are an object, not a {type(args).__name__}")
     properties = spec.schema["properties"]
@@ -164,7 +177,8 @@ def _wrong(spec: ActionSpec, fault: str) -> str:
 
 
 def shortened(text: str, hint: str = "", limit: int = SHOWN) -> str:
-    """``text``, its middle left out when it is longer than ``limit`` characters; ``hint`` says where the whole is."""
+    """``text``, its middle left out when it is longer than ``limit`` characters; ``hint`` says
+    where the whole is."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -172,22 +186,34 @@ def shortened(text: str, hint: str = "", limit: int = SHOWN) -> str:
     return f"{text[:half]}\n[... {left_out} characters left out{hint} ...]\n{text[-half:]}"
 
 
-def ask(context: Context, prompt: str, *, role: str, max_tokens: int | None = None) -> tuple[str, str]:
-    """The text that the edit or fast model gives, and why it ended. Raises ActionError without a model, ModelError."""
+def ask(
+    context: Context, prompt: str, *, role: str, max_tokens: int | None = None
+) -> tuple[str, str]:
+    """The text that the edit or fast model gives, and why it ended. Raises ActionError without a
+    model, ModelError."""
     if context.model is None:
-        raise ActionError("this run has no model for it (--mlab-model names one); use the other actions")
+        raise ActionError(
+            "this run has no model for it (--mlab-model names one); use the other actions"
+        )
     try:
         reply = context.model.complete(
-            prompt, role="edit" if role == "edit" else "fast", temperature=0.01, max_tokens=max_tokens
+            prompt,
+            role="edit" if role == "edit" else "fast",
+            temperature=0.01,
+            max_tokens=max_tokens,
         )
     except ConfigError as error:
         raise ActionError(str(error)) from None
     return reply.text, reply.finish_reason
 
 
-def ask_over(context: Context, text: str, each: Callable[[str, int, int], str], block: int) -> list[str]:
-    """The fast model's answers over blocks of ``block`` characters; ``each(block, number, of)`` makes the prompt."""
+def ask_over(
+    context: Context, text: str, each: Callable[[str, int, int], str], block: int
+) -> list[str]:
+    """The fast model's answers over blocks of ``block`` characters; ``each(block, number, of)``
+    makes the prompt."""
     parts = [text[start : start + block] for start in range(0, len(text), block)] or [""]
     return [
-        ask(context, each(part, number, len(parts)), role="fast")[0].strip() for number, part in enumerate(parts, 1)
+        ask(context, each(part, number, len(parts)), role="fast")[0].strip()
+        for number, part in enumerate(parts, 1)
     ]

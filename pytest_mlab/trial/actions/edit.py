@@ -9,7 +9,15 @@ from typing import Any
 
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.trial.actions import prompts
-from pytest_mlab.trial.actions.base import SHOWN, ActionError, Context, Definition, ask, define, shortened
+from pytest_mlab.trial.actions.base import (
+    SHOWN,
+    ActionError,
+    Context,
+    Definition,
+    ask,
+    define,
+    shortened,
+)
 from pytest_mlab.trial.actions.files import read_text
 
 MAX_TOKENS = 4000
@@ -26,7 +34,9 @@ def edit_script(context: Context, args: Mapping[str, Any]) -> str:
     name, save = args["script_name"], args["save_name"]
     context.workspace.resolve(save, write=True)
     before = read_text(context, name, MAX_EDITED) if context.workspace.exists(name) else ""
-    wanted = prompts.EDIT.substitute(name=name, content=before, instruction=args["edit_instruction"])
+    wanted = prompts.EDIT.substitute(
+        name=name, content=before, instruction=args["edit_instruction"]
+    )
     after = _rewritten(context, wanted)
     return _saved(context, name, save, before, after)
 
@@ -39,10 +49,14 @@ def edit_segment(context: Context, args: Mapping[str, Any]) -> str:
     before = read_text(context, name) if context.workspace.exists(name) else ""
     lines = before.splitlines(keepends=True)
     if before and not (1 <= first <= last <= len(lines)):
-        raise ActionError(f"lines {first} to {last} are no range of {name}, which has {len(lines)} lines")
+        raise ActionError(
+            f"lines {first} to {last} are no range of {name}, which has {len(lines)} lines"
+        )
     segment = "".join(lines[first - 1 : last]) if before else ""
     if len(segment) > MAX_EDITED:
-        raise ActionError(f"lines {first} to {last} of {name} are too long for the edit model; choose fewer")
+        raise ActionError(
+            f"lines {first} to {last} of {name} are too long for the edit model; choose fewer"
+        )
     wanted = prompts.EDIT_SEGMENT.substitute(
         name=name, first=first, last=last, content=segment, instruction=args["edit_instruction"]
     )
@@ -60,12 +74,15 @@ def _rewritten(context: Context, prompt: str) -> str:
         )
     text = unfenced(reply)
     if not text.strip():
-        raise ActionError("the edit model gave no content, so nothing was changed; say more exactly what to do")
+        raise ActionError(
+            "the edit model gave no content, so nothing was changed; say more exactly what to do"
+        )
     return text
 
 
 def unfenced(reply: str) -> str:
-    """The content of a reply: its longest code block, or all of it when there is none; ends in a line break."""
+    """The content of a reply: its longest code block, or all of it when there is none; ends in a
+    line break."""
     blocks = _FENCE.findall(reply)
     text = max(blocks, key=len) if blocks else reply.strip("\n")
     return text if text.endswith("\n") or not text else text + "\n"
@@ -77,13 +94,17 @@ def _saved(context: Context, name: str, save: str, before: str, after: str) -> s
     diff = "".join(
         line if line.endswith("\n") else line + "\n"
         for line in difflib.unified_diff(
-            before.splitlines(keepends=True), after.splitlines(keepends=True), f"{name} (before)", f"{save} (after)"
+            before.splitlines(keepends=True),
+            after.splitlines(keepends=True),
+            f"{name} (before)",
+            f"{save} (after)",
         )
     )
     if not diff:
         return f"The edit changed nothing; {save} has the content of {name}."
     return shortened(
-        f"The edited file has been saved to {save}. What changed:\n\n{diff}\nCheck that it is as intended."
+        f"The edited file has been saved to {save}. What changed:\n\n{diff}\nCheck that it is as"
+        " intended."
     )
 
 
@@ -105,14 +126,22 @@ def undo_edit(context: Context, args: Mapping[str, Any]) -> str:
     stack = context.backups.get(key)
     if not stack:
         edited = ", ".join(sorted(k for k, v in context.backups.items() if v)) or "none"
-        raise ActionError(f"there is no edit of {name} to undo (files with edits to undo: {edited})")
+        raise ActionError(
+            f"there is no edit of {name} to undo (files with edits to undo: {edited})"
+        )
     kept = stack[-1]
     if kept is None:
         if context.workspace.exists(name):
             context.workspace.remove(name)
         stack.pop()
-        return f"The last edit of {name} has been undone: the file did not exist before it and has been removed."
-    with open(context.trial.backups / kept, "rb") as file, context.workspace.opened(name, write=True) as target:
+        return (
+            f"The last edit of {name} has been undone: the file did not exist before it and has"
+            " been removed."
+        )
+    with (
+        open(context.trial.backups / kept, "rb") as file,
+        context.workspace.opened(name, write=True) as target,
+    ):
         text = file.read(4 * SHOWN).decode("utf-8", "replace")
         copy_content(file.fileno(), target)
     stack.pop()
@@ -132,7 +161,8 @@ DEFINITIONS: tuple[Definition, ...] = (
     ),
     define(
         "Edit Script Segment (AI)",
-        "Lets an AI rewrite a range of lines by your instruction. The AI sees these lines and the instruction only.",
+        "Lets an AI rewrite a range of lines by your instruction. The AI sees these lines and the"
+        " instruction only.",
         edit_segment,
         "What changed, as a diff.",
         script_name=(str, "the file to edit"),

@@ -12,20 +12,30 @@ from typing import Any, BinaryIO
 
 from pytest_mlab.core.sandbox_api import Execution
 from pytest_mlab.core.task import Resources
-from pytest_mlab.trial.actions.base import SHOWN, ActionError, Answer, Context, Definition, define, shortened
+from pytest_mlab.trial.actions.base import (
+    SHOWN,
+    ActionError,
+    Answer,
+    Context,
+    Definition,
+    define,
+    shortened,
+)
 
 KEEP = 4 * SHOWN
 """Bytes of output that are held in memory: enough for what is shown in any encoding."""
 
 REPL_KEEP = 1 << 20
-"""The same for the Python process, whose output comes as one piece; it is also what is kept in a file."""
+"""The same for the Python process, whose output comes as one piece; it is also what is kept in a
+file."""
 
 OUTPUT_FILE_LIMIT = 64 << 20
 """Bytes of output that are kept in a file at most; what comes after is counted and dropped."""
 
 
 class OutputFile:
-    """Takes output as it comes; makes the file ``path`` only once there is more than ``threshold`` bytes."""
+    """Takes output as it comes; makes the file ``path`` only once there is more than ``threshold``
+    bytes."""
 
     def __init__(self, path: Path, threshold: int, limit: int = OUTPUT_FILE_LIMIT) -> None:
         self.path = path
@@ -66,16 +76,26 @@ class OutputFile:
             return ""
         name = os.path.relpath(self.path, root)
         if self.total > self._limit:
-            return f"; the first {self._limit >> 20} MiB of {self.total} bytes are kept as {name} of the trial"
+            return (
+                f"; the first {self._limit >> 20} MiB of {self.total} bytes are kept as {name} of"
+                " the trial"
+            )
         return f"; all {self.total} bytes are kept as {name} of the trial"
 
     def __enter__(self) -> OutputFile:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         if self._file is not None:
             if self.total > self._limit:
-                self._file.write(f"\n[... {self.total - self._limit} bytes were not kept ...]\n".encode())
+                self._file.write(
+                    f"\n[... {self.total - self._limit} bytes were not kept ...]\n".encode()
+                )
             self._file.close()
 
 
@@ -93,17 +113,23 @@ def execute_script(context: Context, args: Mapping[str, Any]) -> Answer:
         folder.mkdir(parents=True, exist_ok=True)
         done = context.connection.execute(argv, timeout=_timeout(context), keep=KEEP, sink=sink)
     text = _text(done, sink.hint(context.trial.path))
-    return _answer(done, f"{_ended(name, done, context)}\n{text}", done.exit_status == 0, sink, context)
+    return _answer(
+        done, f"{_ended(name, done, context)}\n{text}", done.exit_status == 0, sink, context
+    )
 
 
 def python_repl(context: Context, args: Mapping[str, Any]) -> Answer:
     """Run code in the trial's Python process, which keeps its variables."""
     done = context.connection.repl(args["command"], timeout=_timeout(context), keep=REPL_KEEP)
-    with OutputFile(context.trial.path / "outputs" / f"step-{context.step:04d}.txt", SHOWN, REPL_KEEP) as sink:
+    with OutputFile(
+        context.trial.path / "outputs" / f"step-{context.step:04d}.txt", SHOWN, REPL_KEEP
+    ) as sink:
         if len(done.output) > SHOWN:
             context.trial.outputs.mkdir(exist_ok=True)
         sink(done.output)
-    text = _text(done, sink.hint(context.trial.path) if len(done.output) == done.output_bytes else "")
+    text = _text(
+        done, sink.hint(context.trial.path) if len(done.output) == done.output_bytes else ""
+    )
     lost = " The Python process has been ended; its variables are lost." if done.killed_for else ""
     if done.killed_for or done.exit_status not in (0, None):
         text = f"{_ended('The code', done, context)}{lost}\n{text}"
@@ -123,7 +149,10 @@ def _answer(done: Execution, text: str, ok: bool, sink: OutputFile, context: Con
 
 
 def _timeout(context: Context) -> float | None:
-    left = min(context.account.remaining_seconds(), math.inf if context.timeout is None else context.timeout)
+    left = min(
+        context.account.remaining_seconds(),
+        math.inf if context.timeout is None else context.timeout,
+    )
     return None if math.isinf(left) else left
 
 
@@ -132,7 +161,10 @@ def _text(done: Execution, hint: str) -> str:
     if left_out <= 0:
         return shortened(data.decode("utf-8", "replace"), hint)
     half = SHOWN // 2
-    head, tail = data[: len(data) // 2].decode("utf-8", "replace"), data[len(data) // 2 :].decode("utf-8", "replace")
+    head, tail = (
+        data[: len(data) // 2].decode("utf-8", "replace"),
+        data[len(data) // 2 :].decode("utf-8", "replace"),
+    )
     cut = done.output_bytes - len(head[:half].encode()) - len(tail[-half:].encode())
     return f"{head[:half]}\n[... about {cut} bytes left out{hint} ...]\n{tail[-half:]}"
 
@@ -141,18 +173,36 @@ def _ended(name: str, done: Execution, context: Context) -> str:
     """How the execution ended, in a sentence that leads to its output."""
     limits = context.limits
     output = "Its output:" if done.output_bytes else "It printed nothing."
-    if done.killed_for == "timeout" and context.timeout is not None and context.account.remaining_seconds() > 0:
-        return f"{name} was stopped after the {context.timeout:.0f} seconds that it may take. {output}"
+    if (
+        done.killed_for == "timeout"
+        and context.timeout is not None
+        and context.account.remaining_seconds() > 0
+    ):
+        return (
+            f"{name} was stopped after the {context.timeout:.0f} seconds that it may take. {output}"
+        )
     if done.killed_for == "timeout":
-        return f"{name} was stopped because the time of the trial is used up: the budget is over. {output}"
+        return (
+            f"{name} was stopped because the time of the trial is used up: the budget is over."
+            f" {output}"
+        )
     if done.killed_for == "cancelled":
         return f"{name} was stopped from outside. {output}"
     if done.killed_for == "memory":
-        return f"{name} was stopped because it needed more than {limits.memory_mb} MiB of memory. {output}"
+        return (
+            f"{name} was stopped because it needed more than {limits.memory_mb} MiB of memory."
+            f" {output}"
+        )
     if done.killed_for == "pids":
-        return f"{name} was stopped because it started more than {limits.pids} processes and threads. {output}"
+        return (
+            f"{name} was stopped because it started more than {limits.pids} processes and threads."
+            f" {output}"
+        )
     if done.killed_for == "disk":
-        return f"{name} was stopped because the workspace grew beyond {limits.disk_mb} MiB; delete files. {output}"
+        return (
+            f"{name} was stopped because the workspace grew beyond {limits.disk_mb} MiB; delete"
+            f" files. {output}"
+        )
     if done.killed_for == "lost":
         return f"{name} took the sandbox down with it; the sandbox has been started again. {output}"
     if done.killed_for == "signal":
@@ -165,7 +215,9 @@ def _ended(name: str, done: Execution, context: Context) -> str:
 def _met_limit(done: Execution, limits: Resources) -> str:
     """What a limit that a program met by itself is, for errors that do not say it."""
     if b"[Errno 27] File too large" in done.output:
-        return f" A file cannot be larger than the {limits.disk_mb} MiB that the workspace may have."
+        return (
+            f" A file cannot be larger than the {limits.disk_mb} MiB that the workspace may have."
+        )
     if b"MemoryError" in done.output:
         return f" Its memory is limited to {limits.memory_mb} MiB."
     return ""

@@ -1,4 +1,5 @@
-"""Actions on files: List Files, Read File, Write File, Append File, Copy File, Inspect Script Lines."""
+"""Actions on files: List Files, Read File, Write File, Append File, Copy File, Inspect Script
+Lines."""
 
 from __future__ import annotations
 
@@ -7,7 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_mlab.store.content import copy_content
-from pytest_mlab.trial.actions.base import SHOWN, ActionError, Context, Definition, define, shortened
+from pytest_mlab.trial.actions.base import (
+    SHOWN,
+    ActionError,
+    Context,
+    Definition,
+    define,
+    shortened,
+)
 
 MAX_LISTED = 1000
 MAX_LINES = 100
@@ -21,7 +29,10 @@ def read_text(context: Context, name: str, limit: int = TEXT_LIMIT) -> str:
     if b"\0" in data[:8192]:
         raise ActionError(f"{name} is a binary file; run Python code to look into it")
     if len(data) > limit:
-        raise ActionError(f"{name} has more than {limit} bytes; Inspect Script Lines or Python code reads a part of it")
+        raise ActionError(
+            f"{name} has more than {limit} bytes; Inspect Script Lines or Python code reads a part"
+            " of it"
+        )
     return data.decode("utf-8", "replace")
 
 
@@ -34,7 +45,8 @@ def list_files(context: Context, args: Mapping[str, Any]) -> str:
 
 
 def read_file(context: Context, args: Mapping[str, Any]) -> str:
-    """A text file, its middle left out when it is long; only the two ends of a giant one are read."""
+    """A text file, its middle left out when it is long; only the two ends of a giant one are
+    read."""
     name = args["file_name"]
     with context.workspace.opened(name) as fd:
         size = os.fstat(fd).st_size
@@ -47,7 +59,9 @@ def read_file(context: Context, args: Mapping[str, Any]) -> str:
             cut = f"\n[... {size - SHOWN} bytes left out{_PARTS} ...]\n"
             text = head.decode("utf-8", "replace") + cut + tail.decode("utf-8", "replace")
     if binary:
-        raise ActionError(f"{name} is a binary file of {size} bytes; run Python code to look into it")
+        raise ActionError(
+            f"{name} is a binary file of {size} bytes; run Python code to look into it"
+        )
     return text or "(the file is empty)"
 
 
@@ -84,10 +98,13 @@ def inspect_lines(context: Context, args: Mapping[str, Any]) -> str:
     name, first, last = args["script_name"], args["start_line_number"], args["end_line_number"]
     lines = read_text(context, name).splitlines()
     if first < 1 or last < first:
-        raise ActionError(f"lines {first} to {last} are no range; lines count from 1 (the file has {len(lines)})")
+        raise ActionError(
+            f"lines {first} to {last} are no range; lines count from 1 (the file has {len(lines)})"
+        )
     if last - first + 1 > MAX_LINES:
         raise ActionError(
-            f"lines {first} to {last} are {last - first + 1} lines; at most {MAX_LINES} are shown at once"
+            f"lines {first} to {last} are {last - first + 1} lines; at most {MAX_LINES} are shown"
+            " at once"
         )
     if first > len(lines):
         raise ActionError(f"{name} has {len(lines)} lines, so there is none from {first} on")

@@ -1,4 +1,5 @@
-"""Final Answer, which ends the trial, and Request Help, which nobody answers unless the run asks a person."""
+"""Final Answer, which ends the trial, and Request Help, which nobody answers unless the run asks a
+person."""
 
 from __future__ import annotations
 

@@ -23,13 +23,17 @@ def understand_file(context: Context, args: Mapping[str, Any]) -> str:
     left_out = len(text) - MAX_READ
 
     def prompt(part: str, number: int, of: int) -> str:
-        return prompts.UNDERSTAND.substitute(name=name, question=question, content=part, number=number, of=of)
+        return prompts.UNDERSTAND.substitute(
+            name=name, question=question, content=part, number=number, of=of
+        )
 
     found = ask_over(context, text[:MAX_READ], prompt, BLOCK)
     answer = found[0]
     if len(found) > 1:
         parts = "\n\n".join(f"[part {number}]\n{part}" for number, part in enumerate(found, 1))
-        answer = ask(context, prompts.COMBINE.substitute(question=question, parts=parts), role="fast")[0].strip()
+        answer = ask(
+            context, prompts.COMBINE.substitute(question=question, parts=parts), role="fast"
+        )[0].strip()
     note = f"\n(The last {left_out} characters of {name} were not read.)" if left_out > 0 else ""
     return shortened(f"{answer}{note}")
 

@@ -1,8 +1,8 @@
-"""Which environment variables reach a trial's process, and keeping their secrets out of what is written.
+"""Which environment variables reach a trial's process, and keeping their secrets out of what is
+written.
 
-By allow-list: what is not named here stays in the worker. Nothing of pytest's or coverage's passes, and
-providers' keys only where an agent calls a model.
-"""
+By allow-list: what is not named here stays in the worker. Nothing of pytest's or coverage's passes,
+and providers' keys only where an agent calls a model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _WITH_MODEL = re.compile(
     r"|XAI|OR|SCW|RUNWAYML|MISTRAL|COHERE|GROQ|TOGETHERAI|DEEPSEEK|DASHSCOPE|OPENROUTER|PERPLEXITYAI)_\w+"
     r"|HF_TOKEN|SSL_\w+|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy"
 )
-_SECRET = re.compile(r"(^|_)(API_?KEY|KEY|APIKEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?|JWT)(_ID)?$|AUTH_TOKEN|ACCESS_KEY")
+_SECRET = re.compile(
+    r"(^|_)(API_?KEY|KEY|APIKEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?|JWT)(_ID)?$|AUTH_TOKEN|ACCESS_KEY"
+)
 
 SHORTEST_SECRET = 8
 """Shorter values are not looked for: they would match by chance."""
@@ -36,7 +38,9 @@ def trial_environment(environ: Mapping[str, str], *, needs_model: bool) -> dict[
         if _ALWAYS.fullmatch(name) or (needs_model and _WITH_MODEL.fullmatch(name))
     }
     if needs_model:
-        allowed["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # the price list in the package: no download at import
+        allowed["LITELLM_LOCAL_MODEL_COST_MAP"] = (
+            "True"  # the price list in the package: no download at import
+        )
     return allowed
 
 
@@ -47,7 +51,9 @@ class Redactor:
         secrets = {
             value: name
             for name, value in environ.items()
-            if _SECRET.search(name.upper()) and len(value) >= SHORTEST_SECRET and not value.startswith("/")
+            if _SECRET.search(name.upper())
+            and len(value) >= SHORTEST_SECRET
+            and not value.startswith("/")
         }
         self._names = secrets
         longest_first = sorted(secrets, key=len, reverse=True)

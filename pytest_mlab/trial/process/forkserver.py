@@ -1,19 +1,20 @@
-"""A warm server that forks one process a phase of a trial, watches it die and leaves nothing of it behind.
+"""A warm server that forks one process a phase of a trial, watches it die and leaves nothing of it
+behind.
 
-A program of its own, started by :mod:`pytest_mlab.trial.process.watch` as ``python -I forkserver.py FD``; ``FD`` is a
-socket inherited from the worker. Both sides write one JSON object a line:
+A program of its own, started by :mod:`pytest_mlab.trial.process.watch` as ``python -I forkserver.py
+FD``; ``FD`` is a socket inherited from the worker. Both sides write one JSON object a line:
 
     worker → server   {"op": "hello", "sys_path": […], "preload": ["module", …]}
-                      {"op": "run", "id": 1, "target": "module:function", "payload": {…}, "log": "/path"}
-                      {"op": "kill", "id": 1}
+                      {"op": "run", "id": 1, "target": "module:function", "payload": {…}, "log":
+                      "/path"} {"op": "kill", "id": 1}
     server → worker   {"event": "ready", "pid": …, "threads": […], "failed": {"module": "error"}}
                       {"event": "started", "id": 1, "pid": …}
                       {"event": "ended", "id": 1, "status": …, "leftovers": …, "stuck": …}
 
-``status`` is the exit status, or minus the signal's number. One process runs at a time: whatever else descends from
-the server when it has ended is a leftover and is killed (the server is a child subreaper, so that daemons come back
-to it). When the worker is gone the server kills all and exits; when the server is gone, the kernel kills the process.
-"""
+``status`` is the exit status, or minus the signal's number. One process runs at a time: whatever
+else descends from the server when it has ended is a leftover and is killed (the server is a child
+subreaper, so that daemons come back to it). When the worker is gone the server kills all and exits;
+when the server is gone, the kernel kills the process."""
 
 from __future__ import annotations
 
@@ -66,18 +67,22 @@ class _Lines:
 
 
 class _ExitWith:
-    """Ends the process by ``os._exit`` when the block is over: nothing of the server's own exit handlers runs in a
-    child, whatever the block raised."""
+    """Ends the process by ``os._exit`` when the block is over: nothing of the server's own exit
+    handlers runs in a child, whatever the block raised."""
 
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         status = STATUS_RAISED
         try:
             if error is None:
                 status = 0
-            elif isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
+            elif isinstance(error, SystemExit) and (
+                error.code is None or isinstance(error.code, int)
+            ):
                 status = error.code or 0
             else:
                 traceback.print_exception(kind, error, error.__traceback__)
@@ -98,11 +103,14 @@ def _redirect(log: str) -> None:
 
 def _fork() -> int:
     with warnings.catch_warnings():
-        # Python 3.12 and later warn when a process forks that has more than one thread. The server itself has one;
-        # the names of those that a preloaded package left are in the "ready" message. They do not exist in the child,
-        # which uses nothing but modules that were imported completely before the fork.
+        # Python 3.12 and later warn when a process forks that has more than one thread. The server
+        # itself has one; the names of those that a preloaded package left are in the "ready"
+        # message. They do not exist in the child, which uses nothing but modules that were imported
+        # completely before the fork.
         warnings.filterwarnings(
-            "ignore", message=".*use of fork\\(\\) may lead to deadlocks", category=DeprecationWarning
+            "ignore",
+            message=".*use of fork\\(\\) may lead to deadlocks",
+            category=DeprecationWarning,
         )
         return os.fork()
 
@@ -125,7 +133,9 @@ class Server:
         parent = os.getppid()
         try:
             while not self._stopping and os.getppid() == parent:
-                ready, _, _ = select.select([self._lines.channel, self._wake], [], [], _PARENT_CHECK_SECONDS)
+                ready, _, _ = select.select(
+                    [self._lines.channel, self._wake], [], [], _PARENT_CHECK_SECONDS
+                )
                 if self._wake in ready:
                     self._wake.recv(1 << 10)
                     self._reap()
@@ -192,7 +202,8 @@ class Server:
             os.kill(pid, signal.SIGKILL)  # it has not made its own group yet
 
     def _reap(self) -> None:
-        """Take in what has died; when it was the trial's process, kill what is left of it and say so."""
+        """Take in what has died; when it was the trial's process, kill what is left of it and say
+        so."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -216,8 +227,9 @@ class Server:
 
 
 def _preload(modules: list[str]) -> dict[str, str]:
-    """Import each; what could not be found, by name, with the reason (the process that needs it will raise the same).
-    A module that raises anything else ends the server, and its traceback is the worker's error."""
+    """Import each; what could not be found, by name, with the reason (the process that needs it
+    will raise the same). A module that raises anything else ends the server, and its traceback is
+    the worker's error."""
     failed = {}
     for name in modules:
         if error := _import_error(name):
@@ -234,8 +246,11 @@ def _import_error(name: str) -> str:
 
 
 def _threads() -> list[str]:
-    """Names of all threads but the main one; threads that Python does not know are counted as ``native``."""
-    known = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
+    """Names of all threads but the main one; threads that Python does not know are counted as
+    ``native``."""
+    known = [
+        thread.name for thread in threading.enumerate() if thread is not threading.main_thread()
+    ]
     return known + ["native"] * (len(os.listdir("/proc/self/task")) - 1 - len(known))
 
 

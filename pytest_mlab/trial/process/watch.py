@@ -1,4 +1,5 @@
-"""The worker's side of the fork server: start it when it is first needed, ask, wait, kill at the deadline."""
+"""The worker's side of the fork server: start it when it is first needed, ask, wait, kill at the
+deadline."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ from pytest_mlab.lib import processes
 from pytest_mlab.trial.process import forkserver
 
 _START_SECONDS = 180.0  # preloading on a cold disk
-_ANSWER_SECONDS = 60.0  # from a request to its confirmation; the server itself gives up on leftovers after 10
+_ANSWER_SECONDS = (
+    60.0  # from a request to its confirmation; the server itself gives up on leftovers after 10
+)
 _EXIT_SECONDS = 15.0  # from the end of the connection to the server's own
 
 
@@ -35,11 +38,11 @@ class ServerLost(MlabError):
 class Ending:
     """How a process ended.
 
-    ``how`` is ``exited`` (``status``: exit status), ``signalled`` (``status``: signal number, not sent by us),
-    ``deadline`` (killed by us when its time was over) or ``server_lost`` (the fork server died, and it with it).
-    ``leftovers`` counts processes that it left behind and that were killed, ``stuck`` those that would not die (in an
-    uninterruptible system call); ``seconds`` is wall time.
-    """
+    ``how`` is ``exited`` (``status``: exit status), ``signalled`` (``status``: signal number, not
+    sent by us), ``deadline`` (killed by us when its time was over) or ``server_lost`` (the fork
+    server died, and it with it). ``leftovers`` counts processes that it left behind and that were
+    killed, ``stuck`` those that would not die (in an uninterruptible system call); ``seconds`` is
+    wall time."""
 
     how: Literal["exited", "signalled", "deadline", "server_lost"]
     status: int = 0
@@ -65,11 +68,11 @@ class Ending:
 
 
 class Watch:
-    """Runs functions in processes of their own, one at a time, by a fork server that lives as long as this object.
+    """Runs functions in processes of their own, one at a time, by a fork server that lives as long
+    as this object.
 
-    ``environ`` is the whole environment of the server and its processes; ``preload`` names modules that it imports
-    once. ``clock`` gives monotonic seconds.
-    """
+    ``environ`` is the whole environment of the server and its processes; ``preload`` names modules
+    that it imports once. ``clock`` gives monotonic seconds."""
 
     def __init__(
         self,
@@ -95,7 +98,9 @@ class Watch:
     def __enter__(self) -> Watch:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -112,17 +117,23 @@ class Watch:
         seconds: float | None = None,
         on_start: Callable[[int], None] | None = None,
     ) -> Ending:
-        """Run ``target`` ("module:function") with ``payload`` (JSON values) and wait until it and all that it started
-        are gone. ``log`` gets its stdout and stderr; after ``seconds`` it is killed. ``on_start`` hears its process id.
+        """Run ``target`` ("module:function") with ``payload`` (JSON values) and wait until it and
+        all that it started are gone. ``log`` gets its stdout and stderr; after ``seconds`` it is
+        killed. ``on_start`` hears its process id.
 
-        Raises ServerLost when no server can be started. Whatever else is raised while waiting (KeyboardInterrupt, a
-        time limit's exception) passes after the process has been killed.
-        """
+        Raises ServerLost when no server can be started. Whatever else is raised while waiting
+        (KeyboardInterrupt, a time limit's exception) passes after the process has been killed."""
         self._ensure_server()
         self._requests += 1
         request = self._requests
         begin = self._clock()
-        message = {"op": "run", "id": request, "target": target, "payload": dict(payload), "log": str(log.absolute())}
+        message = {
+            "op": "run",
+            "id": request,
+            "target": target,
+            "payload": dict(payload),
+            "log": str(log.absolute()),
+        }
         try:
             self._send(message)
             started = self._receive(_ANSWER_SECONDS)
@@ -155,12 +166,15 @@ class Watch:
         if self._server is not None and self._server.poll() is None:
             return
         self._abandon()
-        processes.kill_all(processes.orphans())  # of workers that were killed together with their servers
+        processes.kill_all(
+            processes.orphans()
+        )  # of workers that were killed together with their servers
         ours, theirs = socket.socketpair()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
         with theirs:
             self._server = subprocess.Popen(
-                # -I: the modules to import come from our own sys.path, not from the variables of the environment
+                # -I: the modules to import come from our own sys.path, not from the variables of
+                # the environment
                 [sys.executable, "-I", forkserver.__file__, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -172,7 +186,11 @@ class Watch:
         self._channel, self._buffer = ours, b""
         try:
             self._send(
-                {"op": "hello", "sys_path": [os.path.abspath(entry) for entry in sys.path], "preload": self._preload}
+                {
+                    "op": "hello",
+                    "sys_path": [os.path.abspath(entry) for entry in sys.path],
+                    "preload": self._preload,
+                }
             )
             ready = self._receive(_START_SECONDS)
         except BaseException:
@@ -188,7 +206,8 @@ class Watch:
             raise ServerLost(self._last_words(str(error))) from error
 
     def _receive(self, seconds: float) -> dict[str, Any]:
-        """The next message, within ``seconds`` of real time. Raises ServerLost when there is none."""
+        """The next message, within ``seconds`` of real time. Raises ServerLost when there is
+        none."""
         until = time.monotonic() + seconds
         while (message := self._next(max(0.0, until - time.monotonic()))) is None:
             if time.monotonic() >= until:
@@ -198,12 +217,15 @@ class Watch:
     def _receive_until(self, until: float | None) -> dict[str, Any] | None:
         """The next message; None when the clock reaches ``until`` first. Raises ServerLost."""
         while until is None or self._clock() < until:
-            if (message := self._next(None if until is None else until - self._clock())) is not None:
+            if (
+                message := self._next(None if until is None else until - self._clock())
+            ) is not None:
                 return message
         return None
 
     def _next(self, seconds: float | None) -> dict[str, Any] | None:
-        """The next message if it comes within ``seconds``; a part of one is kept for the next call."""
+        """The next message if it comes within ``seconds``; a part of one is kept for the next
+        call."""
         assert self._channel is not None
         if b"\n" not in self._buffer:
             if not select.select([self._channel], [], [], seconds)[0]:
@@ -227,7 +249,9 @@ class Watch:
         if self._errors is not None:
             self._errors.seek(0)
             words = self._errors.read().decode("utf-8", "replace").strip()[-2000:]
-        return f"the fork server of trials is gone: {what}" + (f"; its last words:\n{words}" if words else "")
+        return f"the fork server of trials is gone: {what}" + (
+            f"; its last words:\n{words}" if words else ""
+        )
 
     def _abandon(self) -> None:
         """End the server and everything below it, the quick way."""
@@ -247,5 +271,6 @@ class Watch:
             self._errors = None
 
     def close(self) -> None:
-        """Kill what runs and end the server. May be called twice; the next ``run`` starts a new one."""
+        """Kill what runs and end the server. May be called twice; the next ``run`` starts a new
+        one."""
         self._abandon()

@@ -8,18 +8,20 @@ from pytest_mlab.validation.bench import Bench
 from pytest_mlab.validation.finding import Finding, Unavailable, fail, ok
 
 SLACK = 0.01
-"""Share of the recorded mean that other versions of libraries may shift a score by; it is what a baseline without any
-spread of its own is allowed."""
+"""Share of the recorded mean that other versions of libraries may shift a score by; it is what a
+baseline without any spread of its own is allowed."""
 
 TIMED_SPREAD = 0.10
-"""Share of the recorded mean by which a time may differ from one machine, and one moment, to another."""
+"""Share of the recorded mean by which a time may differ from one machine, and one moment, to
+another."""
 
 REPEATS, MORE_REPEATS = 3, 5
 
 
 class ReproducedBaseline:
-    """One run may lie outside a 95 % interval by chance, one time in twenty: then it is repeated, and where the
-    majority of three lies outside that of five decides (a sound task fails less than one time in a thousand)."""
+    """One run may lie outside a 95 % interval by chance, one time in twenty: then it is repeated,
+    and where the majority of three lies outside that of five decides (a sound task fails less than
+    one time in a thousand)."""
 
     name = "baseline"
     about = "the baseline's score lies within the spread that was recorded"
@@ -37,11 +39,20 @@ class ReproducedBaseline:
         if 2 * len(_outside(scores, low, high)) > len(scores):
             scores = self._scores(bench, max(MORE_REPEATS, bench.settings.runs))
         gone = _outside(scores, low, high)
-        facts = {"scores": scores, "low": low, "high": high, "mean": recorded.mean, "std": recorded.std}
+        facts = {
+            "scores": scores,
+            "low": low,
+            "high": high,
+            "mean": recorded.mean,
+            "std": recorded.std,
+        }
         told = f"{_list(scores)}; expected {low:.5g} to {high:.5g} (n = {recorded.n})"
         if 2 * len(gone) > len(scores):
             return fail(f"{len(gone)} of {len(scores)} runs lie outside: {told}", **facts)
-        lucky = sum(beats(score, needed_score(task, bench.settings.variant), task.metric.direction) for score in scores)
+        lucky = sum(
+            beats(score, needed_score(task, bench.settings.variant), task.metric.direction)
+            for score in scores
+        )
         return ok(told + (f"; {lucky} beat the threshold" if lucky else ""), **facts)
 
     @staticmethod
@@ -53,7 +64,8 @@ class ReproducedBaseline:
 
 
 def expected(task: Task, recorded: Baseline) -> tuple[float, float]:
-    """Where a run of the baseline has to lie: the 95 % prediction interval, widened by what is stated above."""
+    """Where a run of the baseline has to lie: the 95 % prediction interval, widened by what is
+    stated above."""
     share = TIMED_SPREAD if task.timed else SLACK
     interval = prediction_interval(recorded) or (recorded.mean, recorded.mean)
     slack = share * abs(recorded.mean)

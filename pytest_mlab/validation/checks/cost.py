@@ -23,8 +23,13 @@ class Cost:
         faults = [fault for word, run in runs.items() for fault in _faults(word, run, bench.task)]
         evaluation = max(run.verdict.seconds for run in runs.values() if run.verdict)
         peak = max(run.evaluation_mb for run in runs.values())
-        parts = {word: (run.seconds, run.memory_mb) for word, run in runs.items()} | {"evaluator": (evaluation, peak)}
-        facts = {word: {"seconds": round(s, 3), "memory_mb": round(mb, 1)} for word, (s, mb) in parts.items()}
+        parts = {word: (run.seconds, run.memory_mb) for word, run in runs.items()} | {
+            "evaluator": (evaluation, peak)
+        }
+        facts = {
+            word: {"seconds": round(s, 3), "memory_mb": round(mb, 1)}
+            for word, (s, mb) in parts.items()
+        }
         if faults:
             return fail("; ".join(faults), **facts)
         largest = max(megabytes for _, megabytes in parts.values())

@@ -17,7 +17,8 @@ SEED = 0
 
 
 class Degenerate:
-    """Nothing at all, the workspace as it was handed out, constants, the reference's own values among the wrong ids."""
+    """Nothing at all, the workspace as it was handed out, constants, the reference's own values
+    among the wrong ids."""
 
     name = "degenerate"
     about = "null, constant and shuffled submissions do not succeed"
@@ -34,15 +35,21 @@ class Degenerate:
             if verdict.word in ("task_error", "infra_error"):
                 faults.append(f"{name}: {verdict.word}: {verdict.reason}")
             elif verdict.score is not None and beats(verdict.score, needed, task.metric.direction):
-                faults.append(f"{name} scores {verdict.score:.5g}, which is success (needed {needed:.5g})")
+                faults.append(
+                    f"{name} scores {verdict.score:.5g}, which is success (needed {needed:.5g})"
+                )
         scores = [score for score in found.values() if isinstance(score, float)]
         best = max(scores, key=lambda score: task.sign * score, default=None)
         facts = {"submissions": found, "best": best}
         if faults:
             return fail("; ".join(faults), **facts)
-        told = "none is scored" if best is None else f"the best scores {best:.5g}, needed {needed:.5g}"
+        told = (
+            "none is scored" if best is None else f"the best scores {best:.5g}, needed {needed:.5g}"
+        )
         kind = (
-            "" if task.submission.kind == "csv" else f"; constant, shuffled: not applicable to a {task.submission.kind}"
+            ""
+            if task.submission.kind == "csv"
+            else f"; constant, shuffled: not applicable to a {task.submission.kind}"
         )
         return ok(f"{len(found)} tried, {told}{kind}", **facts)
 
@@ -54,7 +61,9 @@ def judged(bench: Bench, folder: Path, needed: float) -> Verdict:
     first = verdicts[0].score
     if bench.task.timed and first is not None and beats(first, needed, direction):
         verdicts += [bench.evaluate(folder) for _ in range(2)]
-    scored = sorted((verdict for verdict in verdicts if verdict.score is not None), key=lambda v: v.score or 0.0)
+    scored = sorted(
+        (verdict for verdict in verdicts if verdict.score is not None), key=lambda v: v.score or 0.0
+    )
     return scored[len(scored) // 2] if scored else verdicts[0]
 
 

@@ -25,20 +25,29 @@ class Files:
         """Compare what is declared with what there is."""
         task, prepared = bench.task, bench.prepared
         starters = files_of(task.folder / "env")
-        faults = [*_read_only(task, [*starters, *prepared.files]), *_scripts(task, {*starters, *prepared.files})]
+        faults = [
+            *_read_only(task, [*starters, *prepared.files]),
+            *_scripts(task, {*starters, *prepared.files}),
+        ]
         answers = [name for name, _ in walk(prepared.answers)]
         if not answers:
             faults.append("data.py wrote no answers")
         faults += [
-            f"shared: {one} matches no file of the answers" for one in task.shared if not fnmatch.filter(answers, one)
+            f"shared: {one} matches no file of the answers"
+            for one in task.shared
+            if not fnmatch.filter(answers, one)
         ]
-        for sample in (task.folder / "env" / task.submission.path, prepared.public / task.submission.path):
+        for sample in (
+            task.folder / "env" / task.submission.path,
+            prepared.public / task.submission.path,
+        ):
             faults += _sample(sample, task)
         if faults:
             return fail("; ".join(faults))
         size = sum(entry.stat().st_size for _, entry in walk(prepared.public)) / 1e6
         return ok(
-            f"{len(starters)} starter and {len(prepared.files)} data files ({size:.1f} MB)", public_mb=round(size, 3)
+            f"{len(starters)} starter and {len(prepared.files)} data files ({size:.1f} MB)",
+            public_mb=round(size, 3),
         )
 
 
@@ -67,4 +76,7 @@ def _sample(path: Path, task: Task) -> Iterator[str]:
     with path.open(encoding="utf-8", newline="") as file:
         header = next(csv.reader(file), [])
     if header != list(task.submission.columns):
-        yield f"{path.name} has the columns {', '.join(header)}; declared are {', '.join(task.submission.columns)}"
+        yield (
+            f"{path.name} has the columns {', '.join(header)}; declared are"
+            f" {', '.join(task.submission.columns)}"
+        )

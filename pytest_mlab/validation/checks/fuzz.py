@@ -1,4 +1,5 @@
-"""Check: a submission that is broken is refused with a reason, and never taken for a fault of the task."""
+"""Check: a submission that is broken is refused with a reason, and never taken for a fault of the
+task."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ CLEAN = ("invalid_submission", "no_submission")
 
 
 PATIENCE = 20.0
-"""Seconds that refusing may take, beside ten times those of the valid submission: an evaluator that waits at a pipe
-would keep a trial waiting, too."""
+"""Seconds that refusing may take, beside ten times those of the valid submission: an evaluator that
+waits at a pipe would keep a trial waiting, too."""
 
 
 class Fuzz:
@@ -40,7 +41,10 @@ class Fuzz:
         if faults:
             more = f" (and {len(faults) - 3} more of {len(verdicts)})" if len(faults) > 3 else ""
             return fail("; ".join(faults[:3]) + more, verdicts=verdicts, faults=faults)
-        return ok(f"{len(verdicts)} broken submissions, all refused cleanly{_scored(verdicts)}", verdicts=verdicts)
+        return ok(
+            f"{len(verdicts)} broken submissions, all refused cleanly{_scored(verdicts)}",
+            verdicts=verdicts,
+        )
 
 
 def _fault(mutant: Mutant, verdict: Verdict) -> str:
@@ -53,4 +57,8 @@ def _fault(mutant: Mutant, verdict: Verdict) -> str:
 
 def _scored(verdicts: dict[str, str]) -> str:
     kept = [name for name, word in verdicts.items() if word == "scored"]
-    return f" or, still whole, scored ({', '.join(kept[:2])}{', ...' if len(kept) > 2 else ''})" if kept else ""
+    return (
+        f" or, still whole, scored ({', '.join(kept[:2])}{', ...' if len(kept) > 2 else ''})"
+        if kept
+        else ""
+    )

@@ -24,17 +24,18 @@ from pytest_mlab.validation.needles import column_needles, pieces
 from pytest_mlab.validation.packed import LARGEST, unpacked
 
 FILES = 64
-"""Answer files without columns whose pieces are searched for; of more, evenly spread ones are taken."""
+"""Answer files without columns whose pieces are searched for; of more, evenly spread ones are
+taken."""
 
 MOSTLY = 0.5
-"""Share of the answers' ids that a visible column must hold to be joined with; also of different values from which on
-the sorted values of a column mean something."""
+"""Share of the answers' ids that a visible column must hold to be joined with; also of different
+values from which on the sorted values of a column mean something."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """A table of answers: its ids (None where rows count by their place), its other columns, and runs of those as
-    bytes to search for."""
+    """A table of answers: its ids (None where rows count by their place), its other columns, and
+    runs of those as bytes to search for."""
 
     name: str
     ids: Sequence[str] | None
@@ -44,7 +45,8 @@ class Answers:
 
 @dataclass(frozen=True)
 class Suspicion:
-    """Something visible that tells the answers in ``file``; ``column`` is '' for the file as a whole."""
+    """Something visible that tells the answers in ``file``; ``column`` is '' for the file as a
+    whole."""
 
     file: str
     column: str
@@ -76,9 +78,16 @@ class Leaks:
         if words:
             more = f" (and {len(words) - 3} more)" if len(words) > 3 else ""
             return fail("; ".join(words[:3]) + more, found=words, closed=dict(closed))
-        view = "" if bench.sandbox.isolated else "; the sandbox's view: not applicable, local hides nothing"
+        view = (
+            ""
+            if bench.sandbox.isolated
+            else "; the sandbox's view: not applicable, local hides nothing"
+        )
         columns = sum(len(table.columns) for table in tables)
-        sought = f"{text.plural(columns, 'column')} and {text.plural(len(opaque), 'other file')} of answers"
+        sought = (
+            f"{text.plural(columns, 'column')} and {text.plural(len(opaque), 'other file')} of"
+            " answers"
+        )
         shared = f"; shared: {', '.join(bench.task.shared)}" if bench.task.shared else ""
         told = f"{sought}, {text.plural(count, 'visible file')}{shared}{view}{_not_seen(closed)}"
         return ok(told, columns=columns, opaque=len(opaque), visible=count, closed=dict(closed))
@@ -93,11 +102,17 @@ def _not_seen(closed: Counter[str]) -> str:
 # --- what is hidden, what is visible ---------------------------------------------------------------------------
 
 
-def _hidden(bench: Bench, closed: Counter[str]) -> tuple[list[Answers], list[tuple[str, list[bytes]]]]:
+def _hidden(
+    bench: Bench, closed: Counter[str]
+) -> tuple[list[Answers], list[tuple[str, list[bytes]]]]:
     """Tables of answers, and pieces of the files that are none."""
     limits = bench.settings.leaks
     tables, opaque = [], []
-    secrets = [secret for secret in secrets_of(bench.task, bench.prepared) if secret.name.startswith("answers/")]
+    secrets = [
+        secret
+        for secret in secrets_of(bench.task, bench.prepared)
+        if secret.name.startswith("answers/")
+    ]
     for secret in secrets:
         name, content = secret.name.removeprefix("answers/"), _content(secret.path, closed)
         inside = list(unpacked(name, content, closed))
@@ -111,18 +126,26 @@ def _hidden(bench: Bench, closed: Counter[str]) -> tuple[list[Answers], list[tup
 
 
 def _answers(table: Columns, least: float) -> Answers:
-    """The first column whose values are all different holds the ids, when there are others beside it."""
+    """The first column whose values are all different holds the ids, when there are others beside
+    it."""
     columns = dict(table.columns)
     ids = None
     if len(columns) > 1:
-        unique = next((name for name, values in columns.items() if len(set(values)) == len(values)), None)
+        unique = next(
+            (name for name, values in columns.items() if len(set(values)) == len(values)), None
+        )
         ids = [normal(value) for value in columns.pop(unique)] if unique is not None else None
-    return Answers(table.name, ids, columns, {name: list(column_needles(v, least)) for name, v in columns.items()})
+    return Answers(
+        table.name,
+        ids,
+        columns,
+        {name: list(column_needles(v, least)) for name, v in columns.items()},
+    )
 
 
 def _visible(bench: Bench, closed: Counter[str]) -> Iterator[Iterable[tuple[str, bytes]]]:
-    """All that an agent gets, file by file with what is in it: its workspace with the public files, and the task's
-    description."""
+    """All that an agent gets, file by file with what is in it: its workspace with the public files,
+    and the task's description."""
     yield [("description.md", bench.task.description.encode())]
     for folder in (bench.task.folder / "env", bench.prepared.public):
         for name, entry in walk(folder):
@@ -142,7 +165,11 @@ def _content(path: Path, closed: Counter[str]) -> bytes:
 
 
 def _in_file(
-    name: str, content: bytes, tables: Sequence[Answers], opaque: Sequence[tuple[str, list[bytes]]], limits: LeakLimits
+    name: str,
+    content: bytes,
+    tables: Sequence[Answers],
+    opaque: Sequence[tuple[str, list[bytes]]],
+    limits: LeakLimits,
 ) -> Iterator[Suspicion]:
     for file, few in opaque:
         hits = sum(piece in content for piece in few)
@@ -152,7 +179,9 @@ def _in_file(
     for table in tables:
         for column, few in table.needles.items():
             if any(needle in content for needle in few):
-                yield Suspicion(table.name, column, f"{name} holds a run of {column} of answers/{table.name}")
+                yield Suspicion(
+                    table.name, column, f"{name} holds a run of {column} of answers/{table.name}"
+                )
         for other in visible:
             yield from _in_table(other, table, limits)
 
@@ -172,14 +201,17 @@ def _in_table(visible: Columns, answers: Answers, limits: LeakLimits) -> Iterato
             else:
                 pairs = list(zip(values, truth, strict=True)) if len(values) == len(truth) else []
                 how = "by its place"
-            if pairs and (told := _determined([p[0] for p in pairs], [p[1] for p in pairs], limits)):
+            if pairs and (
+                told := _determined([p[0] for p in pairs], [p[1] for p in pairs], limits)
+            ):
                 yield say(f"{visible.name}: {name} {told} {what}, row {how}")
             elif _same_values(values, truth, limits):
                 yield say(f"{visible.name}: {name} has the values of {what} in another order")
 
 
 def _join(visible: Columns, answers: Answers) -> tuple[str, list[tuple[int, int]]] | None:
-    """The visible column that holds the answers' ids, and pairs of rows (of answers, of visible)."""
+    """The visible column that holds the answers' ids, and pairs of rows (of answers, of
+    visible)."""
     if answers.ids is None:
         return None
     for name, values in visible.columns.items():
@@ -205,7 +237,8 @@ def _determined(visible: Sequence[str], answers: Sequence[str], limits: LeakLimi
 
 
 def _same_values(visible: Sequence[str], answers: Sequence[str], limits: LeakLimits) -> bool:
-    """True for a permutation of answers that are many different values: their distribution is given away."""
+    """True for a permutation of answers that are many different values: their distribution is given
+    away."""
     if len(visible) != len(answers):
         return False
     right = sorted(map(normal, answers))
@@ -215,14 +248,19 @@ def _same_values(visible: Sequence[str], answers: Sequence[str], limits: LeakLim
 
 
 def _distinct(found: Sequence[Suspicion]) -> list[Suspicion]:
-    """One for each visible place and column of answers: what a join found need not be told as a run of bytes too."""
+    """One for each visible place and column of answers: what a join found need not be told as a run
+    of bytes too."""
     return list(
-        {(item.file, item.column, item.words.split(":")[0].split(" holds")[0]): item for item in found}.values()
+        {
+            (item.file, item.column, item.words.split(":")[0].split(" holds")[0]): item
+            for item in found
+        }.values()
     )
 
 
 def _matters(bench: Bench, item: Suspicion) -> bool:
-    """False when the score does not depend on the column: a group or a month beside the answers is none itself."""
+    """False when the score does not depend on the column: a group or a month beside the answers is
+    none itself."""
     path = bench.prepared.answers / item.file
     if path.suffix != ".csv" or not path.is_file():
         return True
@@ -232,7 +270,9 @@ def _matters(bench: Bench, item: Suspicion) -> bool:
         return True
     with path.open(encoding="utf-8-sig", newline="") as file:
         header, *rows = [line for line in csv.reader(file) if line]
-    place = next((n for n, name in enumerate(header) if (name.strip() or "''") == item.column), None)
+    place = next(
+        (n for n, name in enumerate(header) if (name.strip() or "''") == item.column), None
+    )
     if place is None:
         return True
     others = [row[place] for row in rows]
@@ -243,6 +283,9 @@ def _matters(bench: Bench, item: Suspicion) -> bool:
     with (changed / item.file).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
-        writer.writerows([*row[:place], value, *row[place + 1 :]] for row, value in zip(rows, others, strict=True))
+        writer.writerows(
+            [*row[:place], value, *row[place + 1 :]]
+            for row, value in zip(rows, others, strict=True)
+        )
     after = bench.evaluate(folder, changed).score
     return after is None or abs(after - before) > TIE_ABS + TIE_REL * abs(before)

@@ -31,5 +31,7 @@ class Order:
         if verdict.score is None:
             return fail(f"rows from last to first: {verdict.word}: {verdict.reason}")
         if not math.isclose(verdict.score, bench.valid_score, rel_tol=TIE_REL, abs_tol=TIE_ABS):
-            return fail(f"{bench.valid_score:.6g}, but {verdict.score:.6g} with the rows from last to first")
+            return fail(
+                f"{bench.valid_score:.6g}, but {verdict.score:.6g} with the rows from last to first"
+            )
         return ok("rows from last to first score the same")

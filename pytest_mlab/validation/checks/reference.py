@@ -27,4 +27,8 @@ class Reference:
         word = "above" if task.sign > 0 else "below"
         facts = {"score": run.score, "needed": needed, "seconds": round(run.seconds, 3)}
         told = f"{run.score:.5g}, needed {word} {needed:.5g}; {run.seconds:.1f} s"
-        return ok(told, **facts) if beats(run.score, needed, task.metric.direction) else fail(told, **facts)
+        return (
+            ok(told, **facts)
+            if beats(run.score, needed, task.metric.direction)
+            else fail(told, **facts)
+        )

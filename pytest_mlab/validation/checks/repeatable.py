@@ -10,14 +10,15 @@ from pytest_mlab.validation.finding import Finding, Unavailable, fail, ok
 
 TIMES = 3
 TIMED_SPREAD = 0.20
-"""Of times: largest minus smallest score of the starter, as a share of their median. Where a busy machine exceeds it,
-the middle three of five decide."""
+"""Of times: largest minus smallest score of the starter, as a share of their median. Where a busy
+machine exceeds it, the middle three of five decide."""
 
 TIMED_TIMES = 5
 
 
 class Repeatable:
-    """A task whose score is a time is tried with the starter's own code: its ratio is near 1 and the least noisy."""
+    """A task whose score is a time is tried with the starter's own code: its ratio is near 1 and
+    the least noisy."""
 
     name = "deterministic"
     about = f"{TIMES} evaluations of one submission agree"
@@ -28,7 +29,9 @@ class Repeatable:
         if run.score is None:
             raise Unavailable(f"there is no valid submission: {run.problem}")
         timed, scores = bench.task.timed, [run.score]
-        while len(scores) < TIMES or (timed and _excess(scores, timed) > 0 and len(scores) < TIMED_TIMES):
+        while len(scores) < TIMES or (
+            timed and _excess(scores, timed) > 0 and len(scores) < TIMED_TIMES
+        ):
             verdict = bench.evaluate(run.workspace.root)
             if verdict.score is None:
                 return fail(f"scored {run.score:.6g} first, then {verdict.word}: {verdict.reason}")
@@ -36,7 +39,9 @@ class Repeatable:
         told = ", ".join(f"{score:.6g}" for score in scores)
         if _excess(scores, timed) > 0:
             return fail(f"{told}: further apart than {_allowed(scores, timed):.3g}", scores=scores)
-        return ok(f"{told} (times, {_allowed(scores, timed):.2g} apart)" if timed else told, scores=scores)
+        return ok(
+            f"{told} (times, {_allowed(scores, timed):.2g} apart)" if timed else told, scores=scores
+        )
 
 
 def _allowed(scores: list[float], timed: bool) -> float:

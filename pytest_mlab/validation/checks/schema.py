@@ -23,15 +23,23 @@ class Schema:
         name = bench.settings.variant
         variant = task.variants.get(name)
         if variant is None:
-            return fail(f"the task has no data variant {name}, only {', '.join(sorted(task.variants))}")
+            return fail(
+                f"the task has no data variant {name}, only {', '.join(sorted(task.variants))}"
+            )
         measured = {"baseline": variant.baseline, "reference": variant.reference}
         if origin := origin_of(task):
             del measured["reference"]  # which MLAgentBench's format does not have
         missing = [word for word, scores in measured.items() if scores is None]
         if missing and origin:
-            mend = f"mlab measure {task.name} --suite {origin.parent}, then baseline = [...] in {origin / 'mlab.toml'}"
+            mend = (
+                f"mlab measure {task.name} --suite {origin.parent}, then baseline = [...] in"
+                f" {origin / 'mlab.toml'}"
+            )
             return fail(f"no baseline is known: {mend}")
         if missing:
             mend = f"mlab measure {task.name} --data {name} --what {missing[0]} --write"
             return fail(f"no {' and no '.join(missing)} was measured on data {name}: {mend}")
-        return ok(f"version {task.version}, {task.modality}, {task.metric.name}, {task.metric.direction.value}")
+        return ok(
+            f"version {task.version}, {task.modality}, {task.metric.name},"
+            f" {task.metric.direction.value}"
+        )

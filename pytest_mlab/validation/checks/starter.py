@@ -1,4 +1,5 @@
-"""Check: the starter code, or its filled-in version where it is a template, runs in a trial's sandbox."""
+"""Check: the starter code, or its filled-in version where it is a template, runs in a trial's
+sandbox."""
 
 from __future__ import annotations
 
@@ -19,5 +20,7 @@ class Starter:
         if run.problem:
             return fail(run.problem, **facts)
         if run.tampered:
-            return fail(f"the starter changes read-only files: {', '.join(run.tampered[:3])}", **facts)
+            return fail(
+                f"the starter changes read-only files: {', '.join(run.tampered[:3])}", **facts
+            )
         return ok(f"scored after {run.seconds:.1f} s in the sandbox {bench.sandbox.name}", **facts)

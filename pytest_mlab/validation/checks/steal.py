@@ -1,4 +1,5 @@
-"""Check: an agent that looks for answers, evaluator and solutions from inside the sandbox finds nothing."""
+"""Check: an agent that looks for answers, evaluator and solutions from inside the sandbox finds
+nothing."""
 
 from __future__ import annotations
 
@@ -21,5 +22,8 @@ class Thief:
             return fail("; ".join(found[:3]) + more, found=found)
         count = len(secrets_of(bench.task, bench.prepared))
         if not bench.sandbox.isolated:
-            return ok(f"{count} hidden files not in the workspace; elsewhere: not applicable, local hides nothing")
+            return ok(
+                f"{count} hidden files not in the workspace; elsewhere: not applicable, local hides"
+                " nothing"
+            )
         return ok(f"none of {count} hidden files, no path to them, no network")

@@ -1,8 +1,9 @@
-"""Parkinson's progression: visits, proteins and peptides of most patients for training, hidden ratings of the others.
+"""Parkinson's progression: visits, proteins and peptides of most patients for training, hidden
+ratings of the others.
 
-Both variants are split in the same way: every fifth patient, chosen by a fixed shuffle, is a test patient. `mini` is
-generated, with Python's own generator only, whose numbers are the same everywhere.
-"""
+Both variants are split in the same way: every fifth patient, chosen by a fixed shuffle, is a test
+patient. `mini` is generated, with Python's own generator only, whose numbers are the same
+everywhere."""
 
 import csv
 import random
@@ -30,21 +31,36 @@ Row = list[str]
 
 
 def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
-    """Tables of the training patients and example_test_files/ in ``public``, answers.csv in ``answers``."""
-    tables = generate() if variant == "mini" else {name: kaggle(raw / name, TABLES[name]) for name in TABLES}
+    """Tables of the training patients and example_test_files/ in ``public``, answers.csv in
+    ``answers``."""
+    tables = (
+        generate()
+        if variant == "mini"
+        else {name: kaggle(raw / name, TABLES[name]) for name in TABLES}
+    )
     clinical = tables["train_clinical_data.csv"]
     held_out = test_patients({row[1] for row in clinical})
     for name, header in TABLES.items():
-        write(public / name, header, [row for row in tables[name] if row[header.index("patient_id")] not in held_out])
+        write(
+            public / name,
+            header,
+            [row for row in tables[name] if row[header.index("patient_id")] not in held_out],
+        )
     folder = public / "example_test_files"
     folder.mkdir()
     for name, header in (("proteins", PROTEINS), ("peptides", PEPTIDES)):
         rows = [row for row in tables[f"train_{name}.csv"] if row[2] in held_out]
         write(folder / f"test_{name}.csv", header, sorted(rows, key=lambda row: int(row[1])))
-    visits = sorted((row for row in clinical if row[1] in held_out), key=lambda row: (int(row[2]), int(row[1])))
+    visits = sorted(
+        (row for row in clinical if row[1] in held_out), key=lambda row: (int(row[2]), int(row[1]))
+    )
     write(folder / "test.csv", TEST, [row for visit in visits for row in test_rows(visit)])
     wanted = list(predictions(visits))
-    write(folder / "sample_submission.csv", SUBMISSION, [[name, "0", month] for name, month, _ in wanted])
+    write(
+        folder / "sample_submission.csv",
+        SUBMISSION,
+        [[name, "0", month] for name, month, _ in wanted],
+    )
     write(answers / "answers.csv", SUBMISSION[:2], [[name, rating] for name, _, rating in wanted])
 
 
@@ -54,7 +70,9 @@ def test_patients(patients: set[str]) -> set[str]:
     random.Random(42).shuffle(order)
     count = round(len(order) * TEST_SHARE)
     if count < LEAST_TEST_PATIENTS:
-        raise ValueError(f"{len(order)} patients; expected enough for {LEAST_TEST_PATIENTS} test patients")
+        raise ValueError(
+            f"{len(order)} patients; expected enough for {LEAST_TEST_PATIENTS} test patients"
+        )
     return set(order[:count])
 
 
@@ -65,7 +83,8 @@ def test_rows(visit: Row) -> Iterator[Row]:
 
 
 def predictions(visits: list[Row]) -> Iterator[tuple[str, str, str]]:
-    """(prediction_id, visit_month, true rating) for every visit, part and wait; '' where no such rating exists.
+    """(prediction_id, visit_month, true rating) for every visit, part and wait; '' where no such
+    rating exists.
 
     A rating counts whatever else of its visit is missing.
     """
@@ -82,7 +101,9 @@ def kaggle(path: Path, header: list[str]) -> list[Row]:
     with path.open(encoding="utf-8", newline="") as file:
         found, *rows = csv.reader(file)
     if found != header:
-        raise ValueError(f"{path.name}: expected the columns {', '.join(header)}; found {', '.join(found[:8])}")
+        raise ValueError(
+            f"{path.name}: expected the columns {', '.join(header)}; found {', '.join(found[:8])}"
+        )
     return rows
 
 
@@ -99,31 +120,51 @@ SUPPLEMENTAL_PATIENTS = 80
 MONTHS = (0, 6, 12, 24, 36, 48, 60)
 PROTEIN_MONTHS = (0, 12, 24, 36, 48, 60)
 PROTEIN_COUNT = 40
-INFORMATIVE = 5  # proteins that follow the severity, and as many that follow the speed of progression
+INFORMATIVE = (
+    5  # proteins that follow the severity, and as many that follow the speed of progression
+)
 ON_SEVERITY, ON_SLOPE = 0.13, 0.35  # by how much the logarithm of their abundance does
-TELLING_PEPTIDES = 4  # peptides whose share of their protein follows the severity, though the protein does not
+TELLING_PEPTIDES = (
+    4  # peptides whose share of their protein follows the severity, though the protein does not
+)
 PATIENT_SPREAD, VISIT_SPREAD = 0.12, 0.22  # of the logarithm of an abundance
 HIGHEST = {1: 52, 2: 52, 3: 132, 4: 24}  # of the UPDRS's parts
 
 
 class Proteins:
-    """What the proteins are called, how abundant they are, and what they and their peptides depend on."""
+    """What the proteins are called, how abundant they are, and what they and their peptides depend
+    on."""
 
     def __init__(self, rng: random.Random) -> None:
-        self.names = [rng.choice("PQO") + str(n) for n in rng.sample(range(10000, 99999), PROTEIN_COUNT)]
+        self.names = [
+            rng.choice("PQO") + str(n) for n in rng.sample(range(10000, 99999), PROTEIN_COUNT)
+        ]
         self.level = {name: rng.uniform(8.0, 16.0) for name in self.names}
         special = rng.sample(self.names, 2 * INFORMATIVE + TELLING_PEPTIDES)
-        self.on_severity = {name: rng.choice((-1, 1)) * ON_SEVERITY for name in special[:INFORMATIVE]}
-        self.on_slope = {name: rng.choice((-1, 1)) * ON_SLOPE for name in special[INFORMATIVE : 2 * INFORMATIVE]}
+        self.on_severity = {
+            name: rng.choice((-1, 1)) * ON_SEVERITY for name in special[:INFORMATIVE]
+        }
+        self.on_slope = {
+            name: rng.choice((-1, 1)) * ON_SLOPE for name in special[INFORMATIVE : 2 * INFORMATIVE]
+        }
         self.telling = set(special[2 * INFORMATIVE :])
-        self.peptides = {name: [peptide(rng) for _ in range(rng.randint(2, 4))] for name in self.names}
+        self.peptides = {
+            name: [peptide(rng) for _ in range(rng.randint(2, 4))] for name in self.names
+        }
 
-    def measure(self, rng: random.Random, offsets: dict[str, float], severity: float, slope: float) -> Iterator[tuple]:
-        """(protein, abundance, abundances of its peptides) of one sample; a few proteins are not found."""
+    def measure(
+        self, rng: random.Random, offsets: dict[str, float], severity: float, slope: float
+    ) -> Iterator[tuple]:
+        """(protein, abundance, abundances of its peptides) of one sample; a few proteins are not
+        found."""
         for name in self.names:
             if rng.random() < 0.04:
                 continue
-            mean = self.level[name] + self.on_severity.get(name, 0.0) * severity + self.on_slope.get(name, 0.0) * slope
+            mean = (
+                self.level[name]
+                + self.on_severity.get(name, 0.0) * severity
+                + self.on_slope.get(name, 0.0) * slope
+            )
             npx = rng.lognormvariate(mean + offsets[name], VISIT_SPREAD)
             parts = [rng.gammavariate(8.0, 1.0) for _ in self.peptides[name]]
             if name in self.telling:
@@ -149,14 +190,20 @@ def generate() -> dict[str, list[Row]]:
             tables["train_clinical_data.csv"].append(course.visit(rng, patient, month))
             if month in PROTEIN_MONTHS and rng.random() < 0.92:
                 visit = [f"{patient}_{month}", str(month), str(patient)]
-                for name, npx, parts in proteins.measure(rng, offsets, course.severity(month), course.slope):
+                for name, npx, parts in proteins.measure(
+                    rng, offsets, course.severity(month), course.slope
+                ):
                     tables["train_proteins.csv"].append([*visit, name, f"{npx:.6g}"])
                     rows = zip(proteins.peptides[name], parts, strict=True)
-                    tables["train_peptides.csv"] += [[*visit, name, sequence, f"{n:.6g}"] for sequence, n in rows]
+                    tables["train_peptides.csv"] += [
+                        [*visit, name, sequence, f"{n:.6g}"] for sequence, n in rows
+                    ]
     for patient in sorted(numbers[PATIENTS:]):
         course = Course(rng)
         months = MONTHS[: rng.randint(2, 7)]
-        tables["supplemental_clinical_data.csv"] += [course.visit(rng, patient, month) for month in months]
+        tables["supplemental_clinical_data.csv"] += [
+            course.visit(rng, patient, month) for month in months
+        ]
     return tables
 
 
@@ -166,14 +213,17 @@ class Course:
     def __init__(self, rng: random.Random) -> None:
         self.ill = rng.random() < 0.62
         self.first = rng.gammavariate(3.5, 0.45) if self.ill else rng.gammavariate(1.2, 0.12)
-        self.slope = abs(rng.gauss(0.22, 0.15)) if self.ill else abs(rng.gauss(0.02, 0.02))  # a year
+        self.slope = (
+            abs(rng.gauss(0.22, 0.15)) if self.ill else abs(rng.gauss(0.02, 0.02))
+        )  # a year
 
     def severity(self, month: int) -> float:
         """About 0 (healthy) to 4."""
         return self.first + self.slope * month / 12
 
     def visit(self, rng: random.Random, patient: int, month: int) -> Row:
-        """One row of the clinical data: medication relieves the motor symptoms, part 4 is often not taken."""
+        """One row of the clinical data: medication relieves the motor symptoms, part 4 is often not
+        taken."""
         severity = self.severity(month)
         state = rng.choice(["On", "On", "On", "Off", "Off"]) if self.ill and month >= 12 else ""
         means = {

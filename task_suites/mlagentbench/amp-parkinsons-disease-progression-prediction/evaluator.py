@@ -1,4 +1,5 @@
-"""SMAPE+1 of the predicted ratings, joined by prediction_id, over the ratings that were really taken."""
+"""SMAPE+1 of the predicted ratings, joined by prediction_id, over the ratings that were really
+taken."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from pytest_mlab.evaluation import number_within, read_answers, read_submission
 
 def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     """From 0 to 200; lower is better."""
-    answers = read_answers(answers_dir / "answers.csv", key="prediction_id", columns={"rating": rating_or_none})
+    answers = read_answers(
+        answers_dir / "answers.csv", key="prediction_id", columns={"rating": rating_or_none}
+    )
     rows = read_submission(
         submission_dir / "submission.csv",
         key="prediction_id",
@@ -17,8 +20,14 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
         ids=answers,
         max_mb=20,
     )
-    known = {id_: answer["rating"] for id_, answer in answers.items() if answer["rating"] is not None}
-    return 100 * sum(difference(rows[id_]["rating"], rating) for id_, rating in known.items()) / len(known)
+    known = {
+        id_: answer["rating"] for id_, answer in answers.items() if answer["rating"] is not None
+    }
+    return (
+        100
+        * sum(difference(rows[id_]["rating"], rating) for id_, rating in known.items())
+        / len(known)
+    )
 
 
 def difference(predicted: float, truth: float) -> float:

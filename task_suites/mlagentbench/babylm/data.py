@@ -1,7 +1,8 @@
-"""Texts for a small language model, a fixed tokenizer, and the hidden test text as that tokenizer's numbers.
+"""Texts for a small language model, a fixed tokenizer, and the hidden test text as that tokenizer's
+numbers.
 
-`mini` is a part of the Bible in Basic English, in eight files; `full` is the BabyLM challenge's 10-million-word track.
-"""
+`mini` is a part of the Bible in Basic English, in eight files; `full` is the BabyLM challenge's
+10-million-word track."""
 
 import bz2
 import gzip
@@ -17,17 +18,41 @@ FILES = 8
 TEST, DEV = 12, 8  # blocks of 40 sentences
 TEST_TOKENS = 10_230  # of each source of the variant `full`: ten blocks of 1023
 STARTER = {
-    "mini": {"n_layer": 2, "n_embd": 128, "n_head": 4, "n_positions": 128, "batch_size": 8, "learning_rate": 1e-3},
-    "full": {"n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024, "batch_size": 16, "learning_rate": 5e-5},
+    "mini": {
+        "n_layer": 2,
+        "n_embd": 128,
+        "n_head": 4,
+        "n_positions": 128,
+        "batch_size": 8,
+        "learning_rate": 1e-3,
+    },
+    "full": {
+        "n_layer": 12,
+        "n_embd": 768,
+        "n_head": 12,
+        "n_positions": 1024,
+        "batch_size": 16,
+        "learning_rate": 5e-5,
+    },
 }
 
 
 def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
-    """babylm_data/, tokenizer/ and starter.json in ``public``; test.npy and test.json in ``answers``."""
+    """babylm_data/, tokenizer/ and starter.json in ``public``; test.npy and test.json in
+    ``answers``."""
     (public / "tokenizer").mkdir()
-    (public / "starter.json").write_text(json.dumps(STARTER[variant], indent=1) + "\n", encoding="utf-8")
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": END, "eos_token": END, "unk_token": END}
-    (public / "tokenizer" / "tokenizer_config.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    (public / "starter.json").write_text(
+        json.dumps(STARTER[variant], indent=1) + "\n", encoding="utf-8"
+    )
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": END,
+        "eos_token": END,
+        "unk_token": END,
+    }
+    (public / "tokenizer" / "tokenizer_config.json").write_text(
+        json.dumps(settings, indent=1) + "\n", encoding="utf-8"
+    )
     description = (
         gzip.decompress((raw / "tokenizer.json.gz").read_bytes())
         if variant == "mini"
@@ -35,7 +60,11 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     )
     (public / "tokenizer" / "tokenizer.json").write_bytes(description)
     tokenizer = Tokenizer.from_str(description.decode("utf-8"))
-    tokens = basic_english(raw, public, tokenizer) if variant == "mini" else babylm(raw, public, tokenizer)
+    tokens = (
+        basic_english(raw, public, tokenizer)
+        if variant == "mini"
+        else babylm(raw, public, tokenizer)
+    )
     np.save(answers / "test.npy", np.asarray(tokens, dtype=np.int32))
     facts = {"vocabulary": tokenizer.get_vocab_size(), "end": tokenizer.token_to_id(END)}
     (answers / "test.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
@@ -63,7 +92,8 @@ def basic_english(raw: Path, public: Path, tokenizer: Tokenizer) -> list[int]:
 
 
 def babylm(raw: Path, public: Path, tokenizer: Tokenizer) -> list[int]:
-    """The ten sources as they are; of each source's test text one passage, from a fixed place on."""
+    """The ten sources as they are; of each source's test text one passage, from a fixed place
+    on."""
     tokens = []
     for file in sorted((raw / "original" / "test").glob("*.txt")):
         for part in ("10M", "dev"):

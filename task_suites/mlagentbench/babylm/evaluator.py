@@ -1,8 +1,7 @@
 """Perplexity of a submitted model per token of a hidden text, whose tokens the evaluator fixes.
 
-The model is data: transformers' own class of the architecture that config.json names, with weights from a safetensors
-file. Nothing of the submission is executed.
-"""
+The model is data: transformers' own class of the architecture that config.json names, with weights
+from a safetensors file. Nothing of the submission is executed."""
 
 from __future__ import annotations
 
@@ -67,7 +66,11 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     blocks = as_blocks(torch.from_numpy(tokens), context, facts["end"])
     require_causal(model, blocks[0], facts["vocabulary"])
     nats = total(model, blocks, time.monotonic() + SECONDS)
-    record(nats_per_token=nats / len(tokens), context=context, parameters=sum(p.numel() for p in model.parameters()))
+    record(
+        nats_per_token=nats / len(tokens),
+        context=context,
+        parameters=sum(p.numel() for p in model.parameters()),
+    )
     return math.exp(min(nats / len(tokens), 700.0))
 
 
@@ -80,13 +83,19 @@ def read_config(folder: Path, vocabulary: int) -> Any:
     kind = found.get("model_type") if isinstance(found, dict) else None
     if kind not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
-        raise InvalidSubmission(f"output/config.json: model_type is {kind!r:.60}; expected one of {known}")
+        raise InvalidSubmission(
+            f"output/config.json: model_type is {kind!r:.60}; expected one of {known}"
+        )
     from transformers import AutoConfig
 
     try:
-        config = AutoConfig.for_model(kind, **{key: value for key, value in found.items() if key not in IGNORED})
+        config = AutoConfig.for_model(
+            kind, **{key: value for key, value in found.items() if key not in IGNORED}
+        )
     except Exception as error:  # noqa: BLE001 - a library's own checks of values that were handed in
-        raise InvalidSubmission(f"output/config.json is no configuration of {kind}: {one_line(error)}") from None
+        raise InvalidSubmission(
+            f"output/config.json is no configuration of {kind}: {one_line(error)}"
+        ) from None
     if config.vocab_size != vocabulary:
         raise InvalidSubmission(
             f"output/config.json: vocab_size is {config.vocab_size!r:.40}; expected {vocabulary}, that of tokenizer/"
@@ -106,15 +115,20 @@ def read_weights(folder: Path) -> dict[str, Any]:
     try:
         weights = load(content)
     except SafetensorError as error:
-        raise InvalidSubmission(f"output/model.safetensors cannot be read: {one_line(error)}") from None
+        raise InvalidSubmission(
+            f"output/model.safetensors cannot be read: {one_line(error)}"
+        ) from None
     for name, tensor in weights.items():
         if not tensor.is_floating_point() or not tensor.isfinite().all():
-            raise InvalidSubmission(f"output/model.safetensors: {name[:80]} has values that are no finite numbers")
+            raise InvalidSubmission(
+                f"output/model.safetensors: {name[:80]} has values that are no finite numbers"
+            )
     return {name: tensor.float() for name, tensor in weights.items()}
 
 
 def build(config: Any, weights: dict[str, Any]) -> Any:
-    """The model with these weights. It is first laid out without memory, so that no configuration can ask for much."""
+    """The model with these weights. It is first laid out without memory, so that no configuration
+    can ask for much."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -122,18 +136,28 @@ def build(config: Any, weights: dict[str, Any]) -> Any:
         with torch.device("meta"):
             plan = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
         shapes = {name: tuple(tensor.shape) for name, tensor in plan.state_dict().items()}
-        wrong = [n for n, tensor in weights.items() if shapes.get(n, tuple(tensor.shape)) != tuple(tensor.shape)]
+        wrong = [
+            n
+            for n, tensor in weights.items()
+            if shapes.get(n, tuple(tensor.shape)) != tuple(tensor.shape)
+        ]
         size = sum(parameter.numel() for parameter in plan.parameters())
         if wrong or size > 2 * sum(tensor.numel() for tensor in weights.values()):
-            raise ValueError(f"they have another size ({wrong[0]})" if wrong else "most of them are missing")
+            raise ValueError(
+                f"they have another size ({wrong[0]})" if wrong else "most of them are missing"
+            )
         model = AutoModelForCausalLM.from_config(config, trust_remote_code=False).float().eval()
         missing, unexpected = model.load_state_dict(weights, strict=False)
         filled = {model.state_dict()[name].data_ptr() for name in weights if name in shapes}
-        missing = [name for name in missing if model.state_dict()[name].data_ptr() not in filled]  # but for tied ones
+        missing = [
+            name for name in missing if model.state_dict()[name].data_ptr() not in filled
+        ]  # but for tied ones
         if missing or unexpected:
             raise ValueError(f"missing: {some(missing)}; unknown: {some(unexpected)}")
     except Exception as error:  # noqa: BLE001 - a library's own checks of values that were handed in
-        reason = f"output/model.safetensors has not the weights of output/config.json: {one_line(error)}"
+        reason = (
+            f"output/model.safetensors has not the weights of output/config.json: {one_line(error)}"
+        )
         raise InvalidSubmission(reason) from None
     return model
 
@@ -147,7 +171,8 @@ def longest(config: Any) -> int:
 
 
 def as_blocks(tokens: Any, context: int, end: int) -> list[Any]:
-    """Every token once, in rows that begin with the token ``end``, which is given and not predicted."""
+    """Every token once, in rows that begin with the token ``end``, which is given and not
+    predicted."""
     import torch
 
     start = torch.tensor([end])
@@ -163,7 +188,9 @@ def require_causal(model: Any, block: Any, vocabulary: int) -> None:
     with torch.no_grad():
         first, second = (run(model, rows[None])[0, : middle + 1] for rows in (block, other))
     if not torch.allclose(first, second, rtol=1e-3, atol=1e-3):
-        raise InvalidSubmission("the model's predictions depend on later tokens; expected a causal language model")
+        raise InvalidSubmission(
+            "the model's predictions depend on later tokens; expected a causal language model"
+        )
 
 
 def total(model: Any, blocks: list[Any], deadline: float) -> float:
@@ -178,7 +205,9 @@ def total(model: Any, blocks: list[Any], deadline: float) -> float:
     with torch.no_grad():
         for rows in batches:
             if time.monotonic() > deadline:
-                raise InvalidSubmission(f"the model is too slow: the text took more than {SECONDS:.0f} s")
+                raise InvalidSubmission(
+                    f"the model is too slow: the text took more than {SECONDS:.0f} s"
+                )
             logs = run(model, rows)[:, :-1].double().log_softmax(-1)
             nats -= logs.gather(-1, rows[:, 1:, None]).sum().item()
     if not math.isfinite(nats):
@@ -191,7 +220,9 @@ def run(model: Any, rows: Any) -> Any:
     try:
         return model(rows, use_cache=False).logits
     except Exception as error:  # noqa: BLE001 - a configuration that was handed in may make the model fail
-        raise InvalidSubmission(f"the model fails on {tuple(rows.shape)} tokens: {one_line(error)}") from None
+        raise InvalidSubmission(
+            f"the model fails on {tuple(rows.shape)} tokens: {one_line(error)}"
+        ) from None
 
 
 def some(names: list[str]) -> str:

@@ -1,7 +1,7 @@
 """Images in CIFAR-10's layout: the training batches as they are, the test batch without labels.
 
-`mini` is a subset of Fashion-MNIST, padded to 32 x 32 pixels, the same grey in all three channels; `full` is CIFAR-10.
-"""
+`mini` is a subset of Fashion-MNIST, padded to 32 x 32 pixels, the same grey in all three channels;
+`full` is CIFAR-10."""
 
 import csv
 import pickle
@@ -10,20 +10,37 @@ from pathlib import Path
 import numpy as np
 
 BATCHES = [f"data_batch_{number}" for number in range(1, 6)]
-FASHION = ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
+FASHION = [
+    "T-shirt/top",
+    "Trouser",
+    "Pullover",
+    "Dress",
+    "Coat",
+    "Sandal",
+    "Shirt",
+    "Sneaker",
+    "Bag",
+    "Ankle boot",
+]
 FOLDER = "cifar-10-batches-py"
 
 
 def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     """data/cifar-10-batches-py/* in ``public``, answers.csv (number, label) in ``answers``."""
-    batches, names = fashion(raw / "fashion-mnist-subset.npz") if variant == "mini" else cifar(raw / FOLDER)
+    batches, names = (
+        fashion(raw / "fashion-mnist-subset.npz") if variant == "mini" else cifar(raw / FOLDER)
+    )
     folder = public / "data" / FOLDER
     folder.mkdir(parents=True)
     for name in BATCHES:
         dump(folder / name, *batches[name], name)
     images, labels = batches["test_batch"]
     dump(folder / "test_batch", images, [-1] * len(labels), "test_batch")
-    meta = {b"num_cases_per_batch": len(images), b"label_names": [n.encode() for n in names], b"num_vis": 3072}
+    meta = {
+        b"num_cases_per_batch": len(images),
+        b"label_names": [n.encode() for n in names],
+        b"num_vis": 3072,
+    }
     (folder / "batches.meta").write_bytes(pickle.dumps(meta, protocol=4))
     with (answers / "answers.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([["number", "label"], *enumerate(labels)])
@@ -32,7 +49,12 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
 def dump(path: Path, images: np.ndarray, labels: list[int], name: str) -> None:
     """One batch. CIFAR-10's own file names tell the class, so every batch gets neutral ones."""
     filenames = [f"{name}_{number:05d}.png".encode() for number in range(len(labels))]
-    batch = {b"batch_label": name.encode(), b"labels": labels, b"data": images, b"filenames": filenames}
+    batch = {
+        b"batch_label": name.encode(),
+        b"labels": labels,
+        b"data": images,
+        b"filenames": filenames,
+    }
     path.write_bytes(pickle.dumps(batch, protocol=4))
 
 
@@ -43,7 +65,8 @@ def fashion(path: Path) -> tuple[dict[str, tuple[np.ndarray, list[int]]], list[s
         test = (as_rows(arrays["test_images"]), arrays["test_labels"].tolist())
     size = len(labels) // len(BATCHES)
     parts = {
-        name: (images[n * size : (n + 1) * size], labels[n * size : (n + 1) * size]) for n, name in enumerate(BATCHES)
+        name: (images[n * size : (n + 1) * size], labels[n * size : (n + 1) * size])
+        for n, name in enumerate(BATCHES)
     }
     return {**parts, "test_batch": test}, FASHION
 
@@ -59,9 +82,14 @@ def cifar(folder: Path) -> tuple[dict[str, tuple[np.ndarray, list[int]]], list[s
     batches = {}
     for name in [*BATCHES, "test_batch"]:
         batch = pickle.loads((folder / name).read_bytes(), encoding="bytes")
-        images, labels = np.ascontiguousarray(batch[b"data"], dtype=np.uint8), [int(n) for n in batch[b"labels"]]
+        images, labels = (
+            np.ascontiguousarray(batch[b"data"], dtype=np.uint8),
+            [int(n) for n in batch[b"labels"]],
+        )
         if images.shape != (len(labels), 3072):
-            raise ValueError(f"{name}: {len(labels)} labels for images of shape {images.shape}; expected (n, 3072)")
+            raise ValueError(
+                f"{name}: {len(labels)} labels for images of shape {images.shape}; expected (n, 3072)"
+            )
         batches[name] = (images, labels)
     meta = pickle.loads((folder / "batches.meta").read_bytes(), encoding="bytes")
     return batches, [name.decode() for name in meta[b"label_names"]]

@@ -13,7 +13,11 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     """Share of correct classes, 0 to 1; higher is better."""
     answers = read_answers(answers_dir / "answers.csv", key="number", columns={"label": int})
     rows = read_submission(
-        submission_dir / "submission.csv", key="", columns=dict.fromkeys(CLASSES, number), ids=answers, max_mb=20
+        submission_dir / "submission.csv",
+        key="",
+        columns=dict.fromkeys(CLASSES, number),
+        ids=answers,
+        max_mb=20,
     )
     right = sum(predicted(rows[id_]) == int(answer["label"]) for id_, answer in answers.items())
     return right / len(answers)

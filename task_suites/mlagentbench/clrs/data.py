@@ -1,4 +1,5 @@
-"""Sizes for the starter in public; larger graphs than it trains on, with their pointers, in answers."""
+"""Sizes for the starter in public; larger graphs than it trains on, with their pointers, in
+answers."""
 
 import importlib.util
 import json
@@ -35,7 +36,9 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     """starter.json in ``public``; test.npz (weights, pointers) and test.json in ``answers``."""
     weights, pointers = generated(raw) if variant == "mini" else published()
     (public / "starter.json").write_text(json.dumps(STARTER[variant]) + "\n", encoding="utf-8")
-    np.savez(answers / "test.npz", weights=weights.astype(np.float32), pointers=pointers.astype(np.int16))
+    np.savez(
+        answers / "test.npz", weights=weights.astype(np.float32), pointers=pointers.astype(np.int16)
+    )
     facts = {"graphs_at_once": GRAPHS_AT_ONCE[variant]}
     (answers / "test.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
 
@@ -56,7 +59,12 @@ def published() -> tuple[np.ndarray, np.ndarray]:
     """Graphs and pointers by the generator of the package dm-clrs."""
     import clrs
 
-    sampler, _ = clrs.build_sampler("floyd_warshall", seed=SEED, num_samples=TEST_GRAPHS, length=TEST_SIZE["full"])
+    sampler, _ = clrs.build_sampler(
+        "floyd_warshall", seed=SEED, num_samples=TEST_GRAPHS, length=TEST_SIZE["full"]
+    )
     feedback = sampler.next()
-    points = {point.name: np.asarray(point.data) for point in (*feedback.features.inputs, *feedback.outputs)}
+    points = {
+        point.name: np.asarray(point.data)
+        for point in (*feedback.features.inputs, *feedback.outputs)
+    }
     return points["A"], points["Pi"]

@@ -1,7 +1,8 @@
-"""Share of right pointers of the submitted network on hidden graphs that are larger than those it was trained on.
+"""Share of right pointers of the submitted network on hidden graphs that are larger than those it
+was trained on.
 
-Code and weights are the agent's, so they run in a process of their own, which is handed graphs and nothing else.
-"""
+Code and weights are the agent's, so they run in a process of their own, which is handed graphs and
+nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from pytest_mlab.evaluation import InvalidSubmission, Round, read_file, record, run_code, withdraw_answers
+from pytest_mlab.evaluation import (
+    InvalidSubmission,
+    Round,
+    read_file,
+    record,
+    run_code,
+    withdraw_answers,
+)
 
 MARGIN = 0.05
 """What a network with random weights may score more than a guess that needs none."""
@@ -34,7 +42,9 @@ def load(folder: Path) -> tuple[Any, Any]:
     trained, control = nets.build_model(settings), nets.build_model(settings)
     trained.load_state_dict(weights)
     generator = torch.Generator().manual_seed(0)
-    control.load_state_dict({name: noise_like(tensor, generator) for name, tensor in weights.items()})
+    control.load_state_dict(
+        {name: noise_like(tensor, generator) for name, tensor in weights.items()}
+    )
     return trained.eval(), control.eval()
 
 
@@ -44,7 +54,10 @@ def noise_like(tensor: Any, generator: Any) -> Any:
 
     if not tensor.is_floating_point():
         return tensor
-    return torch.randn(tensor.shape, generator=generator).to(tensor.dtype) * tensor.square().mean().sqrt()
+    return (
+        torch.randn(tensor.shape, generator=generator).to(tensor.dtype)
+        * tensor.square().mean().sqrt()
+    )
 
 
 def call(networks: tuple[Any, Any], settings: dict[str, Any], arrays: list[Any]) -> Any:
@@ -56,7 +69,9 @@ def call(networks: tuple[Any, Any], settings: dict[str, Any], arrays: list[Any])
         scores = network(torch.from_numpy(arrays[0]))
     n = arrays[0].shape[1]
     if tuple(scores.shape) != (len(arrays[0]), n, n, n):
-        raise ValueError(f"the network returns scores of shape {tuple(scores.shape)}; expected (graphs, n, n, n)")
+        raise ValueError(
+            f"the network returns scores of shape {tuple(scores.shape)}; expected (graphs, n, n, n)"
+        )
     return scores.argmax(dim=-1).numpy()
 
 
@@ -74,7 +89,10 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
 
     parts = [weights[n : n + at_once] for n in range(0, len(weights), at_once)]
     rounds = [Round({"weights": kind}, [part]) for kind in ("trained", "random") for part in parts]
-    found = [checked(answer, one.arrays[0]) for answer, one in zip(ask(submission_dir, rounds), rounds, strict=True)]
+    found = [
+        checked(answer, one.arrays[0])
+        for answer, one in zip(ask(submission_dir, rounds), rounds, strict=True)
+    ]
     trained, random = np.concatenate(found[: len(parts)]), np.concatenate(found[len(parts) :])
     score, control = share_right(trained, pointers), share_right(random, pointers)
     guess = share_right(trivial(pointers), pointers)

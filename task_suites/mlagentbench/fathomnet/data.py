@@ -1,10 +1,11 @@
-"""Animals on the sea floor: images with their categories for training, others with hidden categories for testing.
+"""Animals on the sea floor: images with their categories for training, others with hidden
+categories for testing.
 
-`mini` is generated: small pictures of handwritten digits (from scikit-learn) stand for animals, at a depth that colours
-the water; test images come from greater depths as well. `full` takes Kaggle's annotations and the images they list, and
-withholds some categories: an image that shows one of those is out of sample. Numbers are drawn by NumPy's RandomState
-and Python's Random, which never change.
-"""
+`mini` is generated: small pictures of handwritten digits (from scikit-learn) stand for animals, at
+a depth that colours the water; test images come from greater depths as well. `full` takes Kaggle's
+annotations and the images they list, and withholds some categories: an image that shows one of
+those is out of sample. Numbers are drawn by NumPy's RandomState and Python's Random, which never
+change."""
 
 import csv
 import json
@@ -24,7 +25,8 @@ NUMBER = re.compile(r"\d+(?:\.\d*)?")
 
 @dataclass
 class Picture:
-    """What is known of an image: its categories in order of their numbers, and boxes as (category, x, y, w, h)."""
+    """What is known of an image: its categories in order of their numbers, and boxes as (category,
+    x, y, w, h)."""
 
     name: str
     categories: list[int]
@@ -61,23 +63,32 @@ MOST_COMMON = 0.02  # a category of more images than this share is not withheld
 def kaggle(raw: Path, public: Path) -> tuple[list[Picture], list[Picture]]:
     """Training and test pictures; their images are linked."""
     shutil.copyfile(raw / "category_key.csv", public / "category_key.csv")
-    with (raw / "multilabel_classification" / "train.csv").open(encoding="utf-8", newline="") as file:
+    with (raw / "multilabel_classification" / "train.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
         header, *rows = csv.reader(file)
     if header != ["id", "categories"]:
-        raise ValueError(f"train.csv: expected the columns id, categories; found {', '.join(header)}")
+        raise ValueError(
+            f"train.csv: expected the columns id, categories; found {', '.join(header)}"
+        )
     pictures = [Picture(name, sorted(numbers(categories))) for name, categories in rows]
     train, test = split(pictures)
     content = json.loads((raw / "object_detection" / "train.json").read_text(encoding="utf-8"))
     images = {Path(image["file_name"]).stem: image for image in content["images"]}
     if missing := [picture.name for picture in pictures if picture.name not in images]:
-        raise ValueError(f"object_detection/train.json lacks {len(missing)} images of train.csv, e.g. {missing[0]}")
+        raise ValueError(
+            f"object_detection/train.json lacks {len(missing)} images of train.csv, e.g. {missing[0]}"
+        )
     for picture in pictures:
         name = images[picture.name]["file_name"]
         link(raw / "images" / name, public / "images" / name)
     known = [images[picture.name] for picture in train]
     numbers_of_known = {image["id"] for image in known}
     kept = [entry for entry in content["annotations"] if entry["image_id"] in numbers_of_known]
-    write_coco(public / "object_detection" / "train.json", {**content, "images": known, "annotations": kept})
+    write_coco(
+        public / "object_detection" / "train.json",
+        {**content, "images": known, "annotations": kept},
+    )
     asked = [{k: images[p.name][k] for k in ("id", "file_name", "width", "height")} for p in test]
     write_coco(
         public / "object_detection" / "eval.json",
@@ -92,8 +103,9 @@ def numbers(categories: str) -> set[int]:
 
 
 def split(pictures: list[Picture]) -> tuple[list[Picture], list[Picture]]:
-    """Training and test pictures: some categories are in no training picture; the test pictures that show one of them
-    are out of sample, and as many others are not. Test pictures keep the categories that can be known."""
+    """Training and test pictures: some categories are in no training picture; the test pictures
+    that show one of them are out of sample, and as many others are not. Test pictures keep the
+    categories that can be known."""
     rng = random.Random(0)
     found: dict[int, set[str]] = {}
     for picture in pictures:
@@ -112,7 +124,9 @@ def split(pictures: list[Picture]) -> tuple[list[Picture], list[Picture]]:
     train = [picture for picture in pictures if picture.name not in asked]
     known = {category for picture in train for category in picture.categories}
     test = [
-        Picture(picture.name, [c for c in picture.categories if c in known], picture.name in outside)
+        Picture(
+            picture.name, [c for c in picture.categories if c in known], picture.name in outside
+        )
         for picture in sorted(pictures, key=lambda picture: picture.name)
         if picture.name in asked
     ]
@@ -141,14 +155,27 @@ TRAIN, TEST = 1200, 300
 TRAIN_DEPTH, TEST_DEPTH = 800.0, 1300.0  # metres; what is deeper than the former is out of sample
 TINTS = np.array([[0.75, 0.6, 0.5], [0.55, 0.7, 0.75]])
 OPACITY, NOISE, MURK = 0.6, 0.07, 0.2
-GROUPS = ["Fish", "Cephalopod", "Urchin", "Sea star", "Sea cucumber", "Crab", "Shrimp", "Anemone", "Sponge", "Coral"]
+GROUPS = [
+    "Fish",
+    "Cephalopod",
+    "Urchin",
+    "Sea star",
+    "Sea cucumber",
+    "Crab",
+    "Shrimp",
+    "Anemone",
+    "Sponge",
+    "Coral",
+]
 
 
 def generate(public: Path) -> tuple[list[Picture], list[Picture]]:
     """Training and test pictures; writes category_key.csv, images and COCO files."""
     from sklearn.datasets import load_digits
 
-    names = [[str(n), f"{GROUPS[n % 10]} {n:03d}", GROUPS[n % 10]] for n in range(1, CATEGORIES + 1)]
+    names = [
+        [str(n), f"{GROUPS[n % 10]} {n:03d}", GROUPS[n % 10]] for n in range(1, CATEGORIES + 1)
+    ]
     write(public / "category_key.csv", ["id", "name", "supercat"], names)
     rng = np.random.RandomState(0)
     numbers_used = sorted(int(n) + 1 for n in rng.choice(CATEGORIES, KINDS, replace=False))
@@ -157,7 +184,12 @@ def generate(public: Path) -> tuple[list[Picture], list[Picture]]:
     pictures: dict[str, list[Picture]] = {}
     for part, (count, depth) in parts.items():
         pictures[part] = [sea.photograph(depth, public / "images") for _ in range(count)]
-        coco(public / "object_detection" / f"{part}.json", pictures[part], names, with_boxes=part == "train")
+        coco(
+            public / "object_detection" / f"{part}.json",
+            pictures[part],
+            names,
+            with_boxes=part == "train",
+        )
     return pictures["train"], pictures["eval"]
 
 
@@ -172,7 +204,8 @@ class Sea:
         self.abundance = 1 / np.arange(1, KINDS + 1) ** 0.6
 
     def photograph(self, deepest: float, folder: Path) -> Picture:
-        """One image in ``folder``: 1 to 4 animals that live at its depth, in water that darkens with it."""
+        """One image in ``folder``: 1 to 4 animals that live at its depth, in water that darkens
+        with it."""
         from PIL import Image
 
         rng = self.rng
@@ -191,7 +224,8 @@ class Sea:
         return picture
 
     def water(self, depth: float) -> np.ndarray:
-        """Blue light reaches deepest; how clear the water is and the camera's exposure vary from image to image."""
+        """Blue light reaches deepest; how clear the water is and the camera's exposure vary from
+        image to image."""
         light = np.exp(-depth / 900) * self.rng.lognormal(0, MURK)
         height = np.linspace(1, 0, SIZE)[:, None, None]
         colour = np.array([0.10, 0.15, 0.25]) + np.array([0.15, 0.30, 0.45]) * light * height
@@ -205,7 +239,9 @@ class Sea:
         sprite = np.kron(drawings[rng.randint(len(drawings))], np.ones((2, 2)))[..., None]
         x, y = (int(n) for n in rng.randint(0, SIZE - SPRITE + 1, 2))
         view = image[y : y + SPRITE, x : x + SPRITE]
-        view[:] = view * (1 - OPACITY * sprite) + OPACITY * sprite * TINTS[kind // 10] * rng.uniform(0.7, 1.0)
+        view[:] = view * (1 - OPACITY * sprite) + OPACITY * sprite * TINTS[
+            kind // 10
+        ] * rng.uniform(0.7, 1.0)
         picture.boxes.append((self.categories[kind], x, y, SPRITE, SPRITE))
 
 
@@ -216,10 +252,20 @@ def coco(path: Path, pictures: list[Picture], names: list[list[str]], *, with_bo
         for number, picture in enumerate(pictures, 1)
     ]
     boxes = [
-        {"image_id": number, "category_id": box[0], "bbox": list(box[1:]), "area": box[3] * box[4], "iscrowd": 0}
+        {
+            "image_id": number,
+            "category_id": box[0],
+            "bbox": list(box[1:]),
+            "area": box[3] * box[4],
+            "iscrowd": 0,
+        }
         for number, picture in enumerate(pictures, 1)
         for box in picture.boxes
     ]
-    annotations = [{"id": number, **box} for number, box in enumerate(boxes, 1)] if with_boxes else []
-    categories = [{"id": int(number), "name": name, "supercategory": group} for number, name, group in names]
+    annotations = (
+        [{"id": number, **box} for number, box in enumerate(boxes, 1)] if with_boxes else []
+    )
+    categories = [
+        {"id": int(number), "name": name, "supercategory": group} for number, name, group in names
+    ]
     write_coco(path, {"images": images, "annotations": annotations, "categories": categories})

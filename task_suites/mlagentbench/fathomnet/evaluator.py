@@ -1,4 +1,5 @@
-"""Half the normalised AUC of the out-of-sample scores, half the MAP@20 of the ranked categories, joined by id."""
+"""Half the normalised AUC of the out-of-sample scores, half the MAP@20 of the ranked categories,
+joined by id."""
 
 from __future__ import annotations
 
@@ -16,11 +17,15 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     """(2 AUC - 1) / 2 + MAP@20 / 2, from -0.5 to 1; higher is better."""
     columns = {"categories": Ranked(), "osd": number_within(0, 1)}
     answers = read_answers(answers_dir / "answers.csv", key="id", columns=columns)
-    rows = read_submission(submission_dir / "submission.csv", key="id", columns=columns, ids=answers, max_mb=50)
+    rows = read_submission(
+        submission_dir / "submission.csv", key="id", columns=columns, ids=answers, max_mb=50
+    )
     precisions = [
         average_precision(rows[id_]["categories"], set(answer["categories"]))
         for id_, answer in answers.items()
-        if answer["categories"]  # an image all of whose categories were withheld has none that could be named
+        if answer[
+            "categories"
+        ]  # an image all of whose categories were withheld has none that could be named
     ]
     precision = sum(precisions) / len(precisions)
     area = auc([(rows[id_]["osd"], answer["osd"] == 1) for id_, answer in answers.items()])
@@ -29,7 +34,8 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
 
 
 class Ranked:
-    """Converts category numbers, most likely first: "1 9" or, as in train.csv, "[1.0, 9.0]". Raises ValueError."""
+    """Converts category numbers, most likely first: "1 9" or, as in train.csv, "[1.0, 9.0]". Raises
+    ValueError."""
 
     expected = "category numbers separated by blanks, the most likely first"
 
@@ -55,8 +61,8 @@ def average_precision(predicted: list[int], truth: set[int]) -> float:
 
 
 def auc(scored: list[tuple[float, bool]]) -> float:
-    """Area under the ROC curve: how often an image that is out of sample scores higher than one that is not; ties
-    count half."""
+    """Area under the ROC curve: how often an image that is out of sample scores higher than one
+    that is not; ties count half."""
     outside = sorted(score for score, positive in scored if positive)
     inside = sorted(score for score, positive in scored if not positive)
     won, below, upto = 0.0, 0, 0

@@ -1,8 +1,9 @@
-"""Essays with six grades: train.csv with the grades, test.csv without, and the hidden grades of the test essays.
+"""Essays with six grades: train.csv with the grades, test.csv without, and the hidden grades of the
+test essays.
 
-`mini` is generated: essays of imaginary English learners whose grades follow from six skills, each of which shows in
-the text in a way of its own. Only Python's own generator is used, whose numbers are the same everywhere.
-"""
+`mini` is generated: essays of imaginary English learners whose grades follow from six skills, each
+of which shows in the text in a way of its own. Only Python's own generator is used, whose numbers
+are the same everywhere."""
 
 import csv
 import math
@@ -19,13 +20,20 @@ Skills = dict[str, float]  # 0 to 1 by grade
 
 
 def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
-    """train.csv, test.csv and sample_submission.csv in ``public``, answers.csv (id and grades) in ``answers``."""
-    rows = generate(random.Random(0), MINI_ESSAYS) if variant == "mini" else kaggle(raw / "train.csv")
+    """train.csv, test.csv and sample_submission.csv in ``public``, answers.csv (id and grades) in
+    ``answers``."""
+    rows = (
+        generate(random.Random(0), MINI_ESSAYS) if variant == "mini" else kaggle(raw / "train.csv")
+    )
     cut = int(len(rows) * TRAIN_SHARE)
     test = rows[cut:]
     write(public / "train.csv", COLUMNS, rows[:cut])
     write(public / "test.csv", COLUMNS[:2], [row[:2] for row in test])
-    write(public / "sample_submission.csv", ["text_id", *GRADES], [[row[0], *["3.0"] * 6] for row in test])
+    write(
+        public / "sample_submission.csv",
+        ["text_id", *GRADES],
+        [[row[0], *["3.0"] * 6] for row in test],
+    )
     write(answers / "answers.csv", ["text_id", *GRADES], [[row[0], *row[2:]] for row in test])
 
 
@@ -34,7 +42,9 @@ def kaggle(path: Path) -> Rows:
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     if header != COLUMNS:
-        raise ValueError(f"{path.name}: expected the columns {', '.join(COLUMNS)}; found {', '.join(header[:8])}")
+        raise ValueError(
+            f"{path.name}: expected the columns {', '.join(COLUMNS)}; found {', '.join(header[:8])}"
+        )
     random.Random(0).shuffle(rows)
     return rows
 
@@ -49,7 +59,8 @@ def write(path: Path, header: list[str], rows: Rows) -> None:
 
 
 def generate(rng: random.Random, count: int) -> Rows:
-    """``count`` essays. The six grades of a writer go together, as they do in the real ones (correlation about 0.5)."""
+    """``count`` essays. The six grades of a writer go together, as they do in the real ones
+    (correlation about 0.5)."""
     rows: Rows = []
     ids = rng.sample(range(16**9), count)
     for number in ids:
@@ -90,7 +101,9 @@ SUBJECTS = [
     ("teenagers", "they", False),
     ("a good leader", "he", True),
 ]
-VERBS = listed("help|need|learn|improve|support|choose|share|explain|change|enjoy|protect|follow|discover|prefer")
+VERBS = listed(
+    "help|need|learn|improve|support|choose|share|explain|change|enjoy|protect|follow|discover|prefer"
+)
 OBJECTS = listed(
     "new skills|the problem|their goals|a good decision|the rules|many activities|free time|the lesson|other people|"
     "a better future|the homework|technology|the environment|sports|the project|first impressions"
@@ -158,7 +171,9 @@ def clause(rng: random.Random, skills: Skills, *, pronoun: bool = False) -> str:
 
 def in_writing(rng: random.Random, words: str, skill: float) -> str:
     """Spelling, capital letter and full stop."""
-    spelt = [misspelt(rng, word) if rng.random() < 0.13 * (1 - skill) else word for word in words.split()]
+    spelt = [
+        misspelt(rng, word) if rng.random() < 0.13 * (1 - skill) else word for word in words.split()
+    ]
     text = " ".join(spelt)
     initial = text[0].upper() if rng.random() < 0.35 + 0.65 * skill else text[0].lower()
     return initial + text[1:] + ("." if rng.random() < 0.3 + 0.7 * skill else "")

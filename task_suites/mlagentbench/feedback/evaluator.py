@@ -15,7 +15,9 @@ PREDICTION = number_within(-1e6, 1e6)
 
 def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     """The mean of six errors, in grades; lower is better."""
-    answers = read_answers(answers_dir / "answers.csv", key="text_id", columns=dict.fromkeys(GRADES, number))
+    answers = read_answers(
+        answers_dir / "answers.csv", key="text_id", columns=dict.fromkeys(GRADES, number)
+    )
     rows = read_submission(
         submission_dir / "submission.csv",
         key="text_id",
@@ -24,7 +26,11 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
         max_mb=5,
     )
     errors = [
-        math.sqrt(statistics.fmean((rows[id_][grade] - answer[grade]) ** 2 for id_, answer in answers.items()))
+        math.sqrt(
+            statistics.fmean(
+                (rows[id_][grade] - answer[grade]) ** 2 for id_, answer in answers.items()
+            )
+        )
         for grade in GRADES
     ]
     return statistics.fmean(errors)

@@ -15,6 +15,12 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     """Dollars; lower is better."""
     answers = read_answers(answers_dir / "answers.csv", key="Id", columns={"SalePrice": number})
     rows = read_submission(
-        submission_dir / "submission.csv", key="Id", columns={"SalePrice": PRICE}, ids=answers, max_mb=5
+        submission_dir / "submission.csv",
+        key="Id",
+        columns={"SalePrice": PRICE},
+        ids=answers,
+        max_mb=5,
     )
-    return statistics.fmean(abs(rows[id_]["SalePrice"] - answer["SalePrice"]) for id_, answer in answers.items())
+    return statistics.fmean(
+        abs(rows[id_]["SalePrice"] - answer["SalePrice"]) for id_, answer in answers.items()
+    )

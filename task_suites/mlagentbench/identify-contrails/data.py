@@ -1,9 +1,9 @@
-"""Contrails in infrared images: training records with masks, test records without, hidden masks of the latter.
+"""Contrails in infrared images: training records with masks, test records without, hidden masks of
+the latter.
 
-`mini` is generated: drifting clouds over a surface, with thin line-shaped contrails and broad streaks of cirrus. `full`
-takes the public bucket's TFRecord files: the training records, and the validation records as the test set. NumPy's
-RandomState is used, whose numbers never change.
-"""
+`mini` is generated: drifting clouds over a surface, with thin line-shaped contrails and broad
+streaks of cirrus. `full` takes the public bucket's TFRecord files: the training records, and the
+validation records as the test set. NumPy's RandomState is used, whose numbers never change."""
 
 import csv
 import json
@@ -20,7 +20,8 @@ LABELLED = 4  # the frame that the masks are about
 
 
 def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
-    """train/, test/, metadata and sample_submission.csv in ``public``, answers.csv and shape.json in ``answers``."""
+    """train/, test/, metadata and sample_submission.csv in ``public``, answers.csv and shape.json
+    in ``answers``."""
     masks, (rows, columns) = generate(public) if variant == "mini" else unpack(raw, public)
     ids = sorted(masks)
     write(public / "sample_submission.csv", [[record, "-"] for record in ids])
@@ -29,11 +30,15 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
 
 
 def encode(mask: np.ndarray) -> str:
-    """Runs of pixels as "start length start length ...", numbered from 1 down the columns; "-" without any."""
+    """Runs of pixels as "start length start length ...", numbered from 1 down the columns; "-"
+    without any."""
     flat = np.concatenate([[0], mask.T.ravel() != 0, [0]]).astype(np.int8)
     edges = np.flatnonzero(np.diff(flat))
     starts, ends = edges[::2], edges[1::2]
-    return " ".join(f"{start + 1} {end - start}" for start, end in zip(starts, ends, strict=True)) or "-"
+    return (
+        " ".join(f"{start + 1} {end - start}" for start, end in zip(starts, ends, strict=True))
+        or "-"
+    )
 
 
 def write(path: Path, rows: list[list[str]]) -> None:
@@ -62,10 +67,11 @@ Value = int | memoryview
 
 
 def unpack(raw: Path, public: Path) -> tuple[dict[str, str], tuple[int, int]]:
-    """All records and their metadata in ``public``; the encoded masks of the test records by id, and their shape.
+    """All records and their metadata in ``public``; the encoded masks of the test records by id,
+    and their shape.
 
-    The files name no ids: a record's is the number of its file and its place there, five digits each.
-    """
+    The files name no ids: a record's is the number of its file and its place there, five digits
+    each."""
     masks, shapes = {}, set()
     for part, folder in (("train", "train"), ("validation", "test")):
         metadata = []
@@ -74,13 +80,17 @@ def unpack(raw: Path, public: Path) -> tuple[dict[str, str], tuple[int, int]]:
                 features = example(content)
                 record = f"{int(shard.name.split('-')[1]):05d}{index:05d}"
                 if features["n_times_before"] != [LABELLED]:
-                    raise ValueError(f"{shard.name}, record {index}: its masks are about another frame than {LABELLED}")
+                    raise ValueError(
+                        f"{shard.name}, record {index}: its masks are about another frame than {LABELLED}"
+                    )
                 mask = keep(features, public / folder / record, with_masks=part == "train")
                 shapes.add(mask.shape)
                 if part == "validation":
                     masks[record] = encode(mask)
                 place = {name: float(features[name][0]) for name in PLACE}
-                metadata.append({"record_id": record, **place, "timestamp": float(features["timestamp"][0])})
+                metadata.append(
+                    {"record_id": record, **place, "timestamp": float(features["timestamp"][0])}
+                )
         if not metadata:
             raise ValueError(f"there is no record in {part}.tfrecords-*")
         (public / f"{part}_metadata.json").write_text(json.dumps(metadata))
@@ -89,7 +99,8 @@ def unpack(raw: Path, public: Path) -> tuple[dict[str, str], tuple[int, int]]:
 
 
 def keep(features: dict[str, list[Any]], folder: Path, *, with_masks: bool) -> np.ndarray:
-    """Write a record's bands and, for training, its masks; the mask of most labellers (rows, columns) is returned."""
+    """Write a record's bands and, for training, its masks; the mask of most labellers (rows,
+    columns) is returned."""
     folder.mkdir(parents=True)
     for band, name in BANDS.items():
         np.save(folder / f"band_{band}.npy", tensor(features[name][0]).astype(np.float32))
@@ -101,7 +112,8 @@ def keep(features: dict[str, list[Any]], folder: Path, *, with_masks: bool) -> n
 
 
 def records(file: Path) -> Iterator[memoryview]:
-    """The contents of a TFRecord file: each between its length with a checksum (12 bytes) and its own checksum (4)."""
+    """The contents of a TFRecord file: each between its length with a checksum (12 bytes) and its
+    own checksum (4)."""
     with file.open("rb") as stream:
         while head := stream.read(12):
             length = struct.unpack("<Q", head[:8])[0] if len(head) == 12 else 0
@@ -112,7 +124,8 @@ def records(file: Path) -> Iterator[memoryview]:
 
 
 def example(content: memoryview) -> dict[str, list[Any]]:
-    """The features of a serialized tf.train.Example by name: lists of bytes, of floats or of whole numbers."""
+    """The features of a serialized tf.train.Example by name: lists of bytes, of floats or of whole
+    numbers."""
     found = {}
     for _, features in fields(content):
         for _, entry in fields(features):
@@ -147,7 +160,11 @@ FEATURES = {1: lambda values: [part for _, part in fields(values)], 2: floats, 3
 def tensor(content: memoryview) -> np.ndarray:
     """The array of a serialized TensorProto: its type (field 1), shape (2) and content (4)."""
     parts = dict(fields(content))
-    shape = [next((size for _, size in fields(dimension)), 0) for number, dimension in fields(parts[2]) if number == 2]
+    shape = [
+        next((size for _, size in fields(dimension)), 0)
+        for number, dimension in fields(parts[2])
+        if number == 2
+    ]
     return np.frombuffer(parts[4], TYPES[parts[1]]).reshape(shape)
 
 
@@ -189,13 +206,18 @@ def varint(message: memoryview, at: int) -> tuple[int, int]:
 SIZE = 64  # pixels, both ways
 FRAMES = 8
 RECORDS = {"train": 160, "test": 60}
-LABELLERS = (0.35, 0.45, 0.6)  # how much of a contrail's full strength each labeller takes for a part of it
+LABELLERS = (
+    0.35,
+    0.45,
+    0.6,
+)  # how much of a contrail's full strength each labeller takes for a part of it
 NOISE = 0.28  # of a difference of two bands, in kelvin
 
 
 @dataclass(frozen=True)
 class Streak:
-    """A line of ice clouds: where, how long and wide (pixels), since when, how strong, where it drifts."""
+    """A line of ice clouds: where, how long and wide (pixels), since when, how strong, where it
+    drifts."""
 
     angle: float
     centre: np.ndarray
@@ -217,7 +239,8 @@ class Streak:
 
 
 def generate(public: Path) -> tuple[dict[str, str], tuple[int, int]]:
-    """All records and their metadata in ``public``; the encoded masks of the test records by id, and their shape."""
+    """All records and their metadata in ``public``; the encoded masks of the test records by id,
+    and their shape."""
     rng = np.random.RandomState(0)
     masks = {}
     for part, count in RECORDS.items():
@@ -245,11 +268,16 @@ def place(rng: np.random.RandomState, record: str) -> dict[str, object]:
     """Where and when a record was taken: it has nothing to do with what is to be seen there."""
     row, column = (round(float(metres), 1) for metres in rng.uniform(-3e6, 3e6, 2))
     extent = {"row_min": row, "row_size": 2000.0, "col_min": column, "col_size": 2000.0}
-    return {"record_id": record, **extent, "timestamp": round(float(rng.uniform(1.55e9, 1.58e9)), 1)}
+    return {
+        "record_id": record,
+        **extent,
+        "timestamp": round(float(rng.uniform(1.55e9, 1.58e9)), 1),
+    }
 
 
 def observe(rng: np.random.RandomState) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Brightness temperatures (rows, columns, frames) in kelvin by band, and each labeller's mask."""
+    """Brightness temperatures (rows, columns, frames) in kelvin by band, and each labeller's
+    mask."""
     surface = 285 + 6 * fractal(rng, 1.6)
     clouds = np.clip(fractal(rng, 1.7) - 0.2, 0, None)
     contrails = [contrail(rng) for _ in range(rng.randint(1, 4) if rng.uniform() < 0.65 else 0)]
@@ -301,5 +329,7 @@ def fractal(rng: np.random.RandomState, exponent: float) -> np.ndarray:
     """A random field with the spectrum 1/f**exponent, mean 0 and standard deviation 1."""
     frequencies = np.hypot(*np.meshgrid(np.fft.fftfreq(SIZE), np.fft.fftfreq(SIZE)))
     frequencies[0, 0] = 1
-    field = np.real(np.fft.ifft2(np.fft.fft2(rng.normal(size=(SIZE, SIZE))) / frequencies**exponent))
+    field = np.real(
+        np.fft.ifft2(np.fft.fft2(rng.normal(size=(SIZE, SIZE))) / frequencies**exponent)
+    )
     return (field - field.mean()) / field.std()

@@ -1,4 +1,5 @@
-"""The global Dice coefficient: all pixels of all test records count together, joined by record_id."""
+"""The global Dice coefficient: all pixels of all test records count together, joined by
+record_id."""
 
 from __future__ import annotations
 
@@ -19,10 +20,14 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     """2 |X and Y| / (|X| + |Y|), from 0 to 1; higher is better."""
     shape = json.loads((answers_dir / "shape.json").read_text())
     pixels = shape["rows"] * shape["columns"]
-    csv.field_size_limit(16 * pixels)  # a mask in which every second pixel is set is longer than csv's own limit
+    csv.field_size_limit(
+        16 * pixels
+    )  # a mask in which every second pixel is set is longer than csv's own limit
     columns = {"encoded_pixels": Runs(pixels)}
     answers = read_answers(answers_dir / "answers.csv", key="record_id", columns=columns)
-    rows = read_submission(submission_dir / "submission.csv", key="record_id", columns=columns, ids=answers, max_mb=100)
+    rows = read_submission(
+        submission_dir / "submission.csv", key="record_id", columns=columns, ids=answers, max_mb=100
+    )
     both = total = 0
     for id_, answer in answers.items():
         truth, found = answer["encoded_pixels"], rows[id_]["encoded_pixels"]
@@ -33,7 +38,8 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
 
 @dataclass(frozen=True)
 class Runs:
-    """Converts "start length start length ..." or "-" for an image of so many pixels. Raises ValueError."""
+    """Converts "start length start length ..." or "-" for an image of so many pixels. Raises
+    ValueError."""
 
     pixels: int
 

@@ -1,8 +1,9 @@
-"""Film reviews: train.csv with their labels, test.csv without, and the hidden labels of the test reviews.
+"""Film reviews: train.csv with their labels, test.csv without, and the hidden labels of the test
+reviews.
 
-`mini` is generated: reviews made of opinions and remarks, positive when most of the opinions are. Only Python's own
-generator is used, whose numbers are the same everywhere. `full` is IMDb's 50,000 reviews, with a pretrained DistilBERT.
-"""
+`mini` is generated: reviews made of opinions and remarks, positive when most of the opinions are.
+Only Python's own generator is used, whose numbers are the same everywhere. `full` is IMDb's 50,000
+reviews, with a pretrained DistilBERT."""
 
 import csv
 import random
@@ -11,7 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 MODEL = "distilbert-base-uncased"
-MODEL_FILES = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+MODEL_FILES = [
+    "config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+]
 MINI_TRAIN, MINI_TEST = 2000, 1000
 
 Reviews = list[tuple[str, int]]  # text; 1 positive, 0 negative
@@ -22,7 +29,10 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     if variant == "mini":
         train, test = generate(random.Random(0))
     else:
-        train, test = (parquet(raw / "plain_text" / f"{name}-00000-of-00001.parquet") for name in ("train", "test"))
+        train, test = (
+            parquet(raw / "plain_text" / f"{name}-00000-of-00001.parquet")
+            for name in ("train", "test")
+        )
         (public / "imdb" / MODEL).mkdir(parents=True)
         for name in MODEL_FILES:
             shutil.copyfile(raw / name, public / "imdb" / MODEL / name)
@@ -30,12 +40,19 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     random.Random(1).shuffle(train)
     random.Random(2).shuffle(test)
     (public / "imdb").mkdir(exist_ok=True)
-    write(public / "imdb" / "train.csv", ["idx", "text", "label"], train, lambda text, label: [text, label])
+    write(
+        public / "imdb" / "train.csv",
+        ["idx", "text", "label"],
+        train,
+        lambda text, label: [text, label],
+    )
     write(public / "imdb" / "test.csv", ["idx", "text"], test, lambda text, label: [text])
     write(answers / "answers.csv", ["idx", "label"], test, lambda text, label: [label])
 
 
-def write(path: Path, header: list[str], reviews: Reviews, columns: Callable[[str, int], list[object]]) -> None:
+def write(
+    path: Path, header: list[str], reviews: Reviews, columns: Callable[[str, int], list[object]]
+) -> None:
     """A csv file, numbered from 0, with the same bytes everywhere."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -49,10 +66,14 @@ def parquet(path: Path) -> Reviews:
 
     table = pyarrow.parquet.read_table(path)
     if not {"text", "label"} <= set(table.column_names):
-        raise ValueError(f"{path.name}: expected the columns text and label; found {', '.join(table.column_names)}")
+        raise ValueError(
+            f"{path.name}: expected the columns text and label; found {', '.join(table.column_names)}"
+        )
     reviews = list(zip(table["text"].to_pylist(), table["label"].to_pylist(), strict=True))
     if {label for _, label in reviews} != {0, 1}:
-        raise ValueError(f"{path.name}: expected the labels 0 and 1; found {sorted({label for _, label in reviews})}")
+        raise ValueError(
+            f"{path.name}: expected the labels 0 and 1; found {sorted({label for _, label in reviews})}"
+        )
     return reviews
 
 
@@ -66,7 +87,8 @@ def listed(text: str) -> list[str]:
     return text.split("|")
 
 
-# In the order of how often they occur: the first of 36 is about seven times as frequent as the last.
+# In the order of how often they occur: the first of 36 is about seven times as frequent as the
+# last.
 POSITIVE = listed(
     "great|wonderful|brilliant|moving|beautiful|funny|excellent|gripping|charming|clever|touching|superb|fresh|"
     "delightful|powerful|stunning|hilarious|masterful|captivating|honest|inventive|subtle|witty|compelling|flawless|"
@@ -81,7 +103,8 @@ ASPECTS = listed(
     "the acting|the script|the direction|the music|the pacing|the dialogue|the ending|the camera work|the lead actor|"
     "the plot|the first half|the last act|the humour|the cast|the villain|the love story|the editing|the whole film"
 )
-# {a} and {b}: aspects; {good}: an adjective of the opinion's own mood; {other}: of the opposite mood.
+# {a} and {b}: aspects; {good}: an adjective of the opinion's own mood; {other}: of the opposite
+# mood.
 PATTERNS = {
     "{a} was {good}.": 22,
     "{a} is simply {good}.": 12,
@@ -108,7 +131,9 @@ REMARKS = listed(
 )
 KIN = listed("brother|sister|wife|husband|father|mother|neighbour|roommate|cousin|boss")
 DAYS = listed("Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday")
-PLACES = listed("Spain|Chicago|a train station|Paris|the desert|Prague|a small town|Tokyo|an old hotel|Canada|Lisbon")
+PLACES = listed(
+    "Spain|Chicago|a train station|Paris|the desert|Prague|a small town|Tokyo|an old hotel|Canada|Lisbon"
+)
 
 
 def generate(rng: random.Random) -> tuple[Reviews, Reviews]:
@@ -133,7 +158,9 @@ def review(rng: random.Random) -> tuple[str, int]:
     count = 2 * rng.randint(1, 5) + 1
     tilt = rng.choice([0.25, 0.75])
     moods = [rng.random() < tilt for _ in range(count)]
-    sentences = [opinion(rng, good) for good in moods] + [remark(rng) for _ in range(rng.randint(2, 7))]
+    sentences = [opinion(rng, good) for good in moods] + [
+        remark(rng) for _ in range(rng.randint(2, 7))
+    ]
     rng.shuffle(sentences)
     label = sum(moods) > count / 2
     if rng.random() < LABEL_NOISE:

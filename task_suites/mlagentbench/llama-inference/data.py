@@ -1,4 +1,5 @@
-"""A language model in public, and the same with the original code in answers, for the evaluator to run.
+"""A language model in public, and the same with the original code in answers, for the evaluator to
+run.
 
 `mini` is a small model with random weights, always the same; `full` is a published one.
 """
@@ -46,7 +47,8 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     else:
         for name in FILES:
             shutil.copyfile(raw / name, folder / name)
-    # Packed, because what lies open among the answers must not be found in the workspace, and the model may.
+    # Packed, because what lies open among the answers must not be found in the workspace, and the
+    # model may.
     for name in FILES:
         packed = gzip.compress((folder / name).read_bytes(), compresslevel=1, mtime=0)
         (answers / f"{name}.gz").write_bytes(packed)
@@ -72,7 +74,11 @@ def random_weights() -> tuple[dict[str, Any], bytes]:
 
 def shapes() -> dict[str, tuple[int, ...]]:
     """The tensors of a model of this configuration."""
-    hidden, inner, vocabulary = CONFIG["hidden_size"], CONFIG["intermediate_size"], CONFIG["vocab_size"]
+    hidden, inner, vocabulary = (
+        CONFIG["hidden_size"],
+        CONFIG["intermediate_size"],
+        CONFIG["vocab_size"],
+    )
     shared = hidden // CONFIG["num_attention_heads"] * CONFIG["num_key_value_heads"]
     found: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (vocabulary, hidden)}
     for layer in range(CONFIG["num_hidden_layers"]):

@@ -1,7 +1,7 @@
 """Relative time: the submitted generation over the original's, on the same hidden prompts, in turn.
 
-Tokens are checked against the original model in full precision, given what the submission generated before each.
-"""
+Tokens are checked against the original model in full precision, given what the submission generated
+before each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ import numpy as np
 from pytest_mlab.evaluation import Round, compare_speed, read_file, record
 
 CLOSE = 0.2
-"""A token counts as right when its score is below the highest by at most this many standard deviations of all."""
+"""A token counts as right when its score is below the highest by at most this many standard
+deviations of all."""
 
 NEEDED = 0.95
 """Share of right tokens that a round needs: 8-bit weights stay legal, left-out work does not."""
@@ -46,7 +47,9 @@ def call(state: dict[str, Any], settings: dict[str, Any], arrays: list[Any]) -> 
     if "model" in settings:
         state["model"] = state["module"].load_model(settings["model"])
         return np.zeros(1)
-    tokens = state["module"].generate(state["model"], torch.from_numpy(arrays[0]), settings["new_tokens"])
+    tokens = state["module"].generate(
+        state["model"], torch.from_numpy(arrays[0]), settings["new_tokens"]
+    )
     return tokens.numpy()
 
 
@@ -72,14 +75,19 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     read_file(submission_dir / "inference.py", max_mb=1)
     with tempfile.TemporaryDirectory() as folder:
         for name in ("config.json", "model.safetensors"):
-            with gzip.open(answers_dir / f"{name}.gz") as packed, open(Path(folder) / name, "wb") as file:
+            with (
+                gzip.open(answers_dir / f"{name}.gz") as packed,
+                open(Path(folder) / name, "wb") as file,
+            ):
                 shutil.copyfileobj(packed, file)
         return compare(submission_dir, answers_dir / "starter", Path(folder), timing)
 
 
 def compare(submission: Path, starter: Path, model_folder: Path, timing: dict[str, Any]) -> float:
     """Check and time with the model in ``model_folder``."""
-    vocabulary = json.loads((model_folder / "config.json").read_text(encoding="utf-8"))["vocab_size"]
+    vocabulary = json.loads((model_folder / "config.json").read_text(encoding="utf-8"))[
+        "vocab_size"
+    ]
     rng = np.random.default_rng(secrets.randbits(128))
     loading = Round({"model": str(model_folder)}, [])
     odd = [(1, 1, 1), (3, 7, 2), (1, 40, 3)]
@@ -89,7 +97,9 @@ def compare(submission: Path, starter: Path, model_folder: Path, timing: dict[st
         submission=submission,
         checks=[loading, *(prompts(rng, vocabulary, *case) for case in odd)],
         rounds=[timed_round(rng, vocabulary, timing) for _ in range(timing["rounds"])],
-        same=checker(functools.cache(lambda: load_module("llama", starter).from_folder(model_folder))),
+        same=checker(
+            functools.cache(lambda: load_module("llama", starter).from_folder(model_folder))
+        ),
         timeout=TIMEOUT,
     )
     record(
@@ -102,7 +112,9 @@ def compare(submission: Path, starter: Path, model_folder: Path, timing: dict[st
 
 def timed_round(rng: np.random.Generator, vocabulary: int, timing: dict[str, Any]) -> Round:
     """A batch of random prompts; its length and how many tokens are wanted cannot be foreseen."""
-    context, new = (int(rng.integers(low, high + 1)) for low, high in (timing["context"], timing["new_tokens"]))
+    context, new = (
+        int(rng.integers(low, high + 1)) for low, high in (timing["context"], timing["new_tokens"])
+    )
     return prompts(rng, vocabulary, timing["batch"], context, new)
 
 
@@ -112,13 +124,19 @@ def prompts(rng: np.random.Generator, vocabulary: int, batch: int, context: int,
 
 
 def checker(load_model: Callable[[], Any]) -> Callable[[Any, Any], str]:
-    """Says how a submission's tokens differ from those that the model finds best after the same ones. It is loaded
-    once, where they are not the starter's."""
+    """Says how a submission's tokens differ from those that the model finds best after the same
+    ones. It is loaded once, where they are not the starter's."""
 
     def difference(expected: Any, found: Any) -> str:
         if found.shape != expected.shape or (expected.ndim == 2 and found.dtype.kind not in "iu"):
-            return f"{found.dtype} of shape {found.shape} instead of tokens of shape {expected.shape}"
-        return "" if np.array_equal(expected, found) else judge_tokens(load_model(), expected, found.astype(np.int64))
+            return (
+                f"{found.dtype} of shape {found.shape} instead of tokens of shape {expected.shape}"
+            )
+        return (
+            ""
+            if np.array_equal(expected, found)
+            else judge_tokens(load_model(), expected, found.astype(np.int64))
+        )
 
     return difference
 
@@ -130,7 +148,8 @@ def judge_tokens(model: Any, expected: Any, found: Any) -> str:
     vocabulary = model.config["vocab_size"]
     if not ((found >= 0) & (found < vocabulary)).all():
         return f"tokens that are not in the vocabulary of {vocabulary}"
-    # Tokens before the first difference agree in all rows; from there on each is judged by what precedes it in its row.
+    # Tokens before the first difference agree in all rows; from there on each is judged by what
+    # precedes it in its row.
     first = int(np.argwhere(expected != found)[:, 1].min())
     if first == 0:
         return "another prompt"
@@ -140,5 +159,7 @@ def judge_tokens(model: Any, expected: Any, found: Any) -> str:
     share = float((scores.amax(-1) - chosen <= CLOSE * scores.std(-1)).float().mean())
     length = found.shape[1]
     return (
-        "" if share >= NEEDED else f"from token {first} of {length} on only {share:.0%} are what the model finds best"
+        ""
+        if share >= NEEDED
+        else f"from token {first} of {length} on only {share:.0%} are what the model finds best"
     )

@@ -1,8 +1,9 @@
-"""A citation network in the layout of OGB's ogbn-arxiv, without the subjects of the test papers, and those as answers.
+"""A citation network in the layout of OGB's ogbn-arxiv, without the subjects of the test papers,
+and those as answers.
 
-`mini` is generated: papers that resemble their subject a little and cite earlier papers, most often of the same or a
-related subject. Only Python's own generator is used, whose numbers are the same everywhere.
-"""
+`mini` is generated: papers that resemble their subject a little and cite earlier papers, most often
+of the same or a related subject. Only Python's own generator is used, whose numbers are the same
+everywhere."""
 
 import csv
 import gzip
@@ -23,7 +24,8 @@ HIDDEN = -1  # in the place of a test paper's subject
 
 
 def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
-    """networks/ogbn_arxiv/{raw,split/time}/*.csv.gz in ``public``, answers.csv (node, label) in ``answers``."""
+    """networks/ogbn_arxiv/{raw,split/time}/*.csv.gz in ``public``, answers.csv (node, label) in
+    ``answers``."""
     target = public / FOLDER
     (target / "raw").mkdir(parents=True)
     (target / "split" / "time").mkdir(parents=True)
@@ -32,22 +34,37 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     else:
         labels, test = published(raw / "arxiv", target)
     hidden = set(test)
-    write(target / "raw" / "node-label", ([HIDDEN if node in hidden else y] for node, y in enumerate(labels)))
+    write(
+        target / "raw" / "node-label",
+        ([HIDDEN if node in hidden else y] for node, y in enumerate(labels)),
+    )
     with (answers / "answers.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([["node", "label"], *([node, labels[node]] for node in test)])
+        csv.writer(file, lineterminator="\n").writerows(
+            [["node", "label"], *([node, labels[node]] for node in test)]
+        )
 
 
 def published(source: Path, target: Path) -> tuple[list[int], list[int]]:
-    """Copy OGB's files but for the labels; all labels, and the test papers in the order of the split."""
+    """Copy OGB's files but for the labels; all labels, and the test papers in the order of the
+    split."""
     for name in RAW:
         shutil.copyfile(source / "raw" / f"{name}.csv.gz", target / "raw" / f"{name}.csv.gz")
     for name in SPLITS:
-        shutil.copyfile(source / "split" / "time" / f"{name}.csv.gz", target / "split" / "time" / f"{name}.csv.gz")
+        shutil.copyfile(
+            source / "split" / "time" / f"{name}.csv.gz",
+            target / "split" / "time" / f"{name}.csv.gz",
+        )
     labels = integers(source / "raw" / "node-label.csv.gz")
     test = integers(source / "split" / "time" / "test.csv.gz")
     (nodes,) = integers(source / "raw" / "num-node-list.csv.gz")
-    if len(labels) != nodes or not set(labels) <= set(range(CLASSES)) or not set(test) <= set(range(nodes)):
-        raise ValueError(f"node-label.csv.gz: expected {nodes} subjects from 0 to {CLASSES - 1}; found {len(labels)}")
+    if (
+        len(labels) != nodes
+        or not set(labels) <= set(range(CLASSES))
+        or not set(test) <= set(range(nodes))
+    ):
+        raise ValueError(
+            f"node-label.csv.gz: expected {nodes} subjects from 0 to {CLASSES - 1}; found {len(labels)}"
+        )
     return labels, test
 
 
@@ -64,7 +81,9 @@ def write(path: Path, rows: Iterable[Sequence[object]]) -> None:
     with path.with_name(path.name + ".csv.gz").open("wb") as file:
         file.write(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
         for number, block in enumerate(blocks, 1):
-            file.write(struct.pack("<BHH", number == len(blocks), len(block), len(block) ^ 0xFFFF) + block)
+            file.write(
+                struct.pack("<BHH", number == len(blocks), len(block), len(block) ^ 0xFFFF) + block
+            )
         file.write(struct.pack("<II", zlib.crc32(content), len(content)))
 
 
@@ -84,7 +103,11 @@ def generate(rng: random.Random, target: Path) -> tuple[list[int], list[int]]:
     popularity = list(accumulate((rank + 1) ** -0.8 for rank in range(CLASSES)))
     labels = rng.choices(range(CLASSES), cum_weights=popularity, k=PAPERS)
     span = range(FIRST_YEAR, LAST_YEAR + 1)
-    years = sorted(rng.choices(span, weights=[math.exp(GROWTH * (year - FIRST_YEAR)) for year in span], k=PAPERS))
+    years = sorted(
+        rng.choices(
+            span, weights=[math.exp(GROWTH * (year - FIRST_YEAR)) for year in span], k=PAPERS
+        )
+    )
     edges = citations(rng, labels)
     write(target / "raw" / "node-feat", features(rng, labels))
     write(target / "raw" / "edge", edges)
@@ -105,7 +128,10 @@ def features(rng: random.Random, labels: list[int]) -> list[list[str]]:
     """A little of the subject, much of the paper's own."""
     scale = 1 / math.sqrt(FEATURES)
     centres = [[rng.gauss(0, scale) for _ in range(FEATURES)] for _ in range(CLASSES)]
-    return [[f"{RESEMBLANCE * value + rng.gauss(0, scale):.4f}" for value in centres[label]] for label in labels]
+    return [
+        [f"{RESEMBLANCE * value + rng.gauss(0, scale):.4f}" for value in centres[label]]
+        for label in labels
+    ]
 
 
 def citations(rng: random.Random, labels: list[int]) -> list[tuple[int, int]]:

@@ -25,5 +25,7 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     """Share of correct subjects, 0 to 1; higher is better."""
     columns = {"label": Whole()}
     answers = read_answers(answers_dir / "answers.csv", key="node", columns=columns)
-    rows = read_submission(submission_dir / "submission.csv", key="node", columns=columns, ids=answers, max_mb=20)
+    rows = read_submission(
+        submission_dir / "submission.csv", key="node", columns=columns, ids=answers, max_mb=20
+    )
     return sum(rows[id_] == answer for id_, answer in answers.items()) / len(answers)

@@ -1,8 +1,7 @@
 """Spaceship Titanic: records with their fate become train.csv, the rest test.csv and hidden fates.
 
-`mini` is generated: random passengers whose fate follows a logistic law of what the records say. Only Python's own
-generator is used, whose numbers are the same everywhere.
-"""
+`mini` is generated: random passengers whose fate follows a logistic law of what the records say.
+Only Python's own generator is used, whose numbers are the same everywhere."""
 
 import csv
 import math
@@ -71,7 +70,8 @@ LAST_NAMES = [
     "Juniper",
     "Kestrel",
 ]
-# Mean of the logarithm of a bill, and what one more unit of it does to the odds of being transported.
+# Mean of the logarithm of a bill, and what one more unit of it does to the odds of being
+# transported.
 BILLS = {
     "RoomService": (5.0, -0.55),
     "FoodCourt": (5.4, 0.50),
@@ -92,12 +92,19 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     test = rows[cut:]
     write(public / "train.csv", COLUMNS, rows[:cut])
     write(public / "test.csv", COLUMNS[:-1], [row[:-1] for row in test])
-    write(public / "sample_submission.csv", ["PassengerId", "Transported"], [[row[0], "False"] for row in test])
-    write(answers / "answers.csv", ["PassengerId", "Transported"], [[row[0], row[-1]] for row in test])
+    write(
+        public / "sample_submission.csv",
+        ["PassengerId", "Transported"],
+        [[row[0], "False"] for row in test],
+    )
+    write(
+        answers / "answers.csv", ["PassengerId", "Transported"], [[row[0], row[-1]] for row in test]
+    )
 
 
 def group_boundary(rows: Rows, cut: int) -> int:
-    """The first place from ``cut`` on where a group begins: people of one group share their records and their fate."""
+    """The first place from ``cut`` on where a group begins: people of one group share their records
+    and their fate."""
     while 0 < cut < len(rows) and group_of(rows[cut]) == group_of(rows[cut - 1]):
         cut += 1
     return cut
@@ -113,7 +120,9 @@ def kaggle(path: Path) -> Rows:
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     if header != COLUMNS:
-        raise ValueError(f"{path.name}: expected the columns {', '.join(COLUMNS)}; found {', '.join(header[:14])}")
+        raise ValueError(
+            f"{path.name}: expected the columns {', '.join(COLUMNS)}; found {', '.join(header[:14])}"
+        )
     return rows
 
 
@@ -164,7 +173,9 @@ def travellers(rng: random.Random, group: int) -> Rows:
 
 def bill(rng: random.Random, name: str, planet: str) -> int:
     """What somebody awake was billed: often nothing, now and then a fortune."""
-    spent = math.exp(rng.gauss(BILLS[name][0] + (0.9 if planet == "Europa" and name in RICH else 0.0), 1.6))
+    spent = math.exp(
+        rng.gauss(BILLS[name][0] + (0.9 if planet == "Europa" and name in RICH else 0.0), 1.6)
+    )
     return round(spent) if rng.random() < 0.62 else 0
 
 

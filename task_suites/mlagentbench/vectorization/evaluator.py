@@ -1,4 +1,5 @@
-"""Relative time: the submitted layer's forward pass over the original's, on the same hidden inputs, in turn."""
+"""Relative time: the submitted layer's forward pass over the original's, on the same hidden inputs,
+in turn."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ def call(train: Any, settings: Settings, arrays: list[Any]) -> Any:
     """One forward pass with given weights (called in the process that is timed)."""
     features, kernels, biases = arrays
     shape = (kernels.shape[2], kernels.shape[3], kernels.shape[0])
-    layer = train.Conv2DLayer(*shape, settings["stride"], settings["padding"], settings["activation"])
+    layer = train.Conv2DLayer(
+        *shape, settings["stride"], settings["padding"], settings["activation"]
+    )
     layer.kernel_matrices = kernels
     layer.biases = biases
     return layer.forward(features)
@@ -71,8 +74,15 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
 
 
 def timed_round(rng: np.random.Generator, number: int, images: int) -> Round:
-    """The published case in every second round, in the others something near it that cannot be foreseen."""
-    settings: Settings = {"kernel": 3, "stride": 2, "padding": 2, "filters": 8, "activation": "relu"}
+    """The published case in every second round, in the others something near it that cannot be
+    foreseen."""
+    settings: Settings = {
+        "kernel": 3,
+        "stride": 2,
+        "padding": 2,
+        "filters": 8,
+        "activation": "relu",
+    }
     height = width = 64
     if number % 2:
         settings |= {"stride": int(rng.integers(1, 4)), "padding": int(rng.integers(0, 4))}
@@ -80,11 +90,15 @@ def timed_round(rng: np.random.Generator, number: int, images: int) -> Round:
     return make_round(rng, settings, (images, height, width, 3))
 
 
-def make_round(rng: np.random.Generator, settings: Settings, shape: tuple[int, int, int, int]) -> Round:
+def make_round(
+    rng: np.random.Generator, settings: Settings, shape: tuple[int, int, int, int]
+) -> Round:
     """Fresh random features and weights."""
     size, filters = settings["kernel"], settings["filters"]
     kernels = rng.standard_normal((size, size, shape[3], filters))
-    return Round(settings, [rng.standard_normal(shape), kernels, rng.standard_normal((1, 1, 1, filters))])
+    return Round(
+        settings, [rng.standard_normal(shape), kernels, rng.standard_normal((1, 1, 1, filters))]
+    )
 
 
 def difference(expected: Any, found: Any) -> str:
@@ -102,7 +116,8 @@ def difference(expected: Any, found: Any) -> str:
 
 
 def check_imports(folder: Path) -> None:
-    """train.py and the modules beside it that it imports may import NumPy and the standard library only.
+    """train.py and the modules beside it that it imports may import NumPy and the standard library
+    only.
 
     A rule of the task, told in words; not a defence against code that hides what it imports.
     """
@@ -114,10 +129,16 @@ def check_imports(folder: Path) -> None:
             continue
         seen.add(module)
         for name in sorted(imported_names(folder / f"{module}.py")):
-            if (folder / f"{name}.py").exists() and name not in sys.stdlib_module_names and name != "numpy":
+            if (
+                (folder / f"{name}.py").exists()
+                and name not in sys.stdlib_module_names
+                and name != "numpy"
+            ):
                 pending.append(name)
             elif name not in sys.stdlib_module_names and name != "numpy":
-                raise InvalidSubmission(f"{module}.py imports {name}; only numpy and the standard library are allowed")
+                raise InvalidSubmission(
+                    f"{module}.py imports {name}; only numpy and the standard library are allowed"
+                )
 
 
 def imported_names(file: Path) -> set[str]:
@@ -125,7 +146,9 @@ def imported_names(file: Path) -> set[str]:
     try:
         tree = ast.parse(read_file(file, max_mb=1))
     except SyntaxError as error:
-        raise InvalidSubmission(f"{file.name} is no valid Python: line {error.lineno}: {error.msg}") from None
+        raise InvalidSubmission(
+            f"{file.name} is no valid Python: line {error.lineno}: {error.msg}"
+        ) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise InvalidSubmission(f"{file.name} is no valid Python: {error}") from None
     names = set()

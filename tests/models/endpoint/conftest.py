@@ -1,4 +1,5 @@
-"""A trial's model behind the endpoint: scripted provider, real litellm, metering, and a sandbox that leads to it."""
+"""A trial's model behind the endpoint: scripted provider, real litellm, metering, and a sandbox
+that leads to it."""
 
 from __future__ import annotations
 
@@ -55,10 +56,12 @@ class Served:
         return call(self.make_model(self.account))
 
     def run(self, code: str) -> Any:
-        """Run Python code inside with the endpoint's variables; what it printed last, as JSON. One process runs all of
-        it, so that client packages, which take seconds, are imported once."""
+        """Run Python code inside with the endpoint's variables; what it printed last, as JSON. One
+        process runs all of it, so that client packages, which take seconds, are imported once."""
         variables = self.endpoint.variables(self.connection.relay_port)
-        done = self.connection.repl(f"import os\nos.environ.update({variables!r})\n{code}", timeout=120)
+        done = self.connection.repl(
+            f"import os\nos.environ.update({variables!r})\n{code}", timeout=120
+        )
         assert done.exit_status == 0, done.output.decode()
         return json.loads(done.output.splitlines()[-1])
 
@@ -85,12 +88,16 @@ def serving(folder: Path, sandbox: str, docker_image: str = "") -> Iterator[Serv
 
         def make_model(account: Account) -> Model:
             client = LitellmClient(Retry(attempts=2, base=0.0))
-            return MeteredModel(client, Models(MAIN, "", FAST), account, journal, store, Redactor({"KEY": KEY}))
+            return MeteredModel(
+                client, Models(MAIN, "", FAST), account, journal, store, Redactor({"KEY": KEY})
+            )
 
         endpoint = Endpoint(folder / "endpoint", (MAIN, FAST))
         stack.callback(endpoint.close)
         (folder / "workspace").mkdir()
-        spec = SandboxSpec(folder / "workspace", f"endpoint-{uuid.uuid4().hex}", relay=endpoint.path)
+        spec = SandboxSpec(
+            folder / "workspace", f"endpoint-{uuid.uuid4().hex}", relay=endpoint.path
+        )
         connection = make(sandbox, docker_image=docker_image).open(spec)
         stack.callback(connection.close)
         found = Served(server, endpoint, connection, make_model)

@@ -42,74 +42,92 @@ class TestOpenAI:
     def test_chat(self, served: Served) -> None:
         served.script([say("good day", cached=1, reasoning=2)])
         text, usage, model = served.run(
-            OPENAI
-            + "answer = ask(model='gpt-5', messages=hello, temperature=0.5, max_completion_tokens=99, stop='END')\n"
-            "print(json.dumps([answer.choices[0].message.content, answer.usage.model_dump(), answer.model]))"
+            OPENAI + "answer = ask(model='gpt-5', messages=hello, temperature=0.5,"
+            " max_completion_tokens=99,"
+            " stop='END')\nprint(json.dumps([answer.choices[0].message.content,"
+            " answer.usage.model_dump(), answer.model]))"
         )
         assert (text, model) == ("good day", MAIN)
-        assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (4, 4, 8)
+        assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (
+            4,
+            4,
+            8,
+        )
         assert usage["prompt_tokens_details"]["cached_tokens"] == 1
         assert usage["completion_tokens_details"]["reasoning_tokens"] == 2
         assert tokens(served)[0] == tokens(served)[1] == Usage(4, 4, 1, 2)
         body = served.server.requests[0].body
-        assert (body["model"], body["temperature"], body["max_tokens"], body["stop"]) == (MAIN, 0.5, 99, ["END"])
+        assert (body["model"], body["temperature"], body["max_tokens"], body["stop"]) == (
+            MAIN,
+            0.5,
+            99,
+            ["END"],
+        )
         assert [message["role"] for message in body["messages"]] == ["system", "user"]
         assert served.about == [{"api": "/chat/completions", "asked_for": "gpt-5", "role": "main"}]
 
     def test_streaming(self, served: Served) -> None:
         served.script(["a streamed answer"])
         pieces, finish, usage = served.run(
-            OPENAI
-            + "chunks = list(ask(model='x', messages=hello, stream=True, stream_options={'include_usage': True}))\n"
-            "pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices]\n"
-            "print(json.dumps([''.join(filter(None, pieces)), chunks[-2].choices[0].finish_reason, "
-            "chunks[-1].usage.total_tokens]))"
+            OPENAI + "chunks = list(ask(model='x', messages=hello, stream=True,"
+            " stream_options={'include_usage': True}))\npieces = [chunk.choices[0].delta.content"
+            " for chunk in chunks if chunk.choices]\nprint(json.dumps([''.join(filter(None,"
+            " pieces)), chunks[-2].choices[0].finish_reason, chunks[-1].usage.total_tokens]))"
         )
         assert (pieces, finish, usage) == ("a streamed answer", "stop", 7)
         assert tokens(served)[0] == tokens(served)[1]
 
     @pytest.mark.parametrize("stream", [False, True])
     def test_tools(self, served: Served, stream: bool) -> None:
-        served.script([call(("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"})), "two files"])
+        served.script(
+            [call(("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"})), "two files"]
+        )
         found = served.run(
             OPENAI
             + "def whole(**options):\n"
             + (
-                "    with client.chat.completions.stream(model='x', tools=tools, **options) as events:\n"
-                "        return events.get_final_completion().choices[0]\n"
+                "    with client.chat.completions.stream(model='x', tools=tools, **options) as"
+                " events:\n        return events.get_final_completion().choices[0]\n"
                 if stream
                 else "    return ask(model='x', tools=tools, **options).choices[0]\n"
             )
-            + "first = whole(messages=hello, tool_choice='required')\n"
-            "calls = first.message.tool_calls\n"
-            "hello.append({'role': 'assistant', 'content': None, 'tool_calls': [c.model_dump() for c in calls]})\n"
-            "for c in calls:\n"
-            "    hello.append({'role': 'tool', 'tool_call_id': c.id, 'content': 'of ' + c.function.arguments})\n"
-            "second = whole(messages=hello)\n"
-            "print(json.dumps([first.finish_reason, [[c.function.name, c.function.arguments] for c in calls], "
-            "second.message.content]))"
+            + "first = whole(messages=hello, tool_choice='required')\ncalls ="
+            " first.message.tool_calls\nhello.append({'role': 'assistant', 'content': None,"
+            " 'tool_calls': [c.model_dump() for c in calls]})\nfor c in calls:\n   "
+            " hello.append({'role': 'tool', 'tool_call_id': c.id, 'content': 'of ' +"
+            " c.function.arguments})\nsecond ="
+            " whole(messages=hello)\nprint(json.dumps([first.finish_reason, [[c.function.name,"
+            " c.function.arguments] for c in calls], second.message.content]))"
         )
         asked = [["read_file", '{"path": "a.txt"}'], ["read_file", '{"path": "b.txt"}']]
         assert found == ["tool_calls", asked, "two files"]
         first, second = (request.body for request in served.server.requests)
         assert first["tool_choice"] == "required"
         assert first["tools"][0]["function"]["parameters"] == TOOL
-        assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "tool", "tool"]
+        assert [message["role"] for message in second["messages"]] == [
+            "system",
+            "user",
+            "assistant",
+            "tool",
+            "tool",
+        ]
         assert second["messages"][3]["content"] == 'of {"path": "a.txt"}'
         assert second["messages"][3]["tool_call_id"] == second["messages"][2]["tool_calls"][0]["id"]
 
     def test_schema(self, served: Served) -> None:
         served.script(['{"number": 3}'])
         found = served.run(
-            OPENAI + "import pydantic\nclass Answer(pydantic.BaseModel):\n    number: int\n"
-            "answer = client.chat.completions.parse(model='x', messages=hello, response_format=Answer)\n"
-            "print(json.dumps(answer.choices[0].message.parsed.number))"
+            OPENAI + "import pydantic\nclass Answer(pydantic.BaseModel):\n    number: int\nanswer ="
+            " client.chat.completions.parse(model='x', messages=hello,"
+            " response_format=Answer)\nprint(json.dumps(answer.choices[0].message.parsed.number))"
         )
         assert found == 3
         assert "number" in json.dumps(served.server.requests[0].body["response_format"])
 
     def test_responses(self, served: Served) -> None:
-        served.script(["good day", call(("read_file", {"path": "a.txt"}), text="I look"), "it says hello"])
+        served.script(
+            ["good day", call(("read_file", {"path": "a.txt"}), text="I look"), "it says hello"]
+        )
         found = served.run(
             OPENAI
             + """
@@ -135,53 +153,85 @@ print(json.dumps([first.output_text, kinds[0], kinds[-1], second.output_text, se
         assert tokens(served)[0] == tokens(served)[1]
 
     def test_models(self, served: Served) -> None:
-        names = served.run(OPENAI + "print(json.dumps([model.id for model in client.models.list()]))")
+        names = served.run(
+            OPENAI + "print(json.dumps([model.id for model in client.models.list()]))"
+        )
         assert names == ["gpt-4-turbo", "gpt-4o-mini"]
 
     def test_small_models_are_answered_by_the_fast_one(self, served: Served) -> None:
         served.script(lambda request: request.model)
-        names = ("gpt-5-nano", "o4-mini", "gpt-4o-mini-2024-07-18", "gemini-2.5-flash", "minimax-m2", "gpt-5")
+        names = (
+            "gpt-5-nano",
+            "o4-mini",
+            "gpt-4o-mini-2024-07-18",
+            "gemini-2.5-flash",
+            "minimax-m2",
+            "gpt-5",
+        )
         found = served.run(
-            OPENAI + f"print(json.dumps([ask(model=m, messages=hello).choices[0].message.content for m in {names}]))"
+            OPENAI
+            + "print(json.dumps([ask(model=m, messages=hello).choices[0].message.content for m in"
+            f" {names}]))"
         )
         assert found == ["gpt-4o-mini"] * 4 + ["gpt-4-turbo"] * 2
 
     @pytest.mark.parametrize(
         ("request_", "words"),
         [
-            ("ask(model='x', messages=hello, n=2)", "'n' is not available at this endpoint (it was 2)"),
+            (
+                "ask(model='x', messages=hello, n=2)",
+                "'n' is not available at this endpoint (it was 2)",
+            ),
             ("ask(model='x', messages=hello, logprobs=True)", "'logprobs' is not available"),
             ("ask(model='x', messages=[])", "'messages' is missing or empty"),
             (
-                "ask(model='x', messages=[{'role': 'user', 'content': [{'type': 'image_url', 'image_url': "
-                "{'url': 'data:image/png;base64,AA'}}]}])",
-                "messages[0].content: content of the type 'image_url' is not available here, only text",
+                (
+                    "ask(model='x', messages=[{'role': 'user', 'content': [{'type': 'image_url',"
+                    " 'image_url': {'url': 'data:image/png;base64,AA'}}]}])"
+                ),
+                (
+                    "messages[0].content: content of the type 'image_url' is not available here,"
+                    " only text"
+                ),
             ),
-            ("ask(model='x', messages=hello, extra_body={'invented': 3})", "'invented' is not available"),
-            ("ask(model='x', messages=hello, tools=[{'type': 'web_search'}])", "tool of the type 'web_search'"),
+            (
+                "ask(model='x', messages=hello, extra_body={'invented': 3})",
+                "'invented' is not available",
+            ),
+            (
+                "ask(model='x', messages=hello, tools=[{'type': 'web_search'}])",
+                "tool of the type 'web_search'",
+            ),
             (
                 "client.responses.create(model='x', input='y', previous_response_id='z')",
                 "'previous_response_id' is not",
             ),
-            ("client.embeddings.create(model='x', input='y')", "there is no /v1/embeddings at this endpoint"),
+            (
+                "client.embeddings.create(model='x', input='y')",
+                "there is no /v1/embeddings at this endpoint",
+            ),
         ],
     )
     def test_what_is_refused(self, served: Served, request_: str, words: str) -> None:
         served.script([])
         kind, status, message = served.run(
-            OPENAI + f"try: {request_}\nexcept openai.APIStatusError as error:\n"
-            "    print(json.dumps([type(error).__name__, error.status_code, error.body['message']]))"
+            OPENAI + f"try: {request_}\nexcept openai.APIStatusError as error:\n   "
+            " print(json.dumps([type(error).__name__, error.status_code,"
+            " error.body['message']]))"
         )
         assert words in message
-        assert (kind, status) == (("NotFoundError", 404) if "embeddings" in words else ("BadRequestError", 400))
+        assert (kind, status) == (
+            ("NotFoundError", 404) if "embeddings" in words else ("BadRequestError", 400)
+        )
         assert served.server.requests == []
 
     def test_errors_of_the_provider(self, served: Served) -> None:
         served.script([context_length(), bad_request("no such role")])
         found = served.run(
-            OPENAI + "found = []\nfor _ in range(2):\n    try: ask(model='x', messages=hello)\n"
-            "    except openai.BadRequestError as error: found.append([error.code, error.body['message']])\n"
-            "print(json.dumps(found))"
+            OPENAI
+            + "found = []\nfor _ in range(2):\n    try: ask(model='x', messages=hello)\n    except"
+            " openai.BadRequestError as error: found.append([error.code,"
+            " error.body['message']])\nprint(json.dumps(found))"
         )
         assert found[0][0] == "context_length_exceeded"
         assert "maximum context length is 8192 tokens" in found[0][1]
@@ -202,14 +252,19 @@ class TestAnthropic:
     def test_messages(self, served: Served) -> None:
         served.script([say("good day", cached=1)])
         message = served.run(
-            ANTHROPIC + "answer = ask(**options, system=[{'type': 'text', 'text': 'Be brief.', 'cache_control': "
-            "{'type': 'ephemeral'}}], messages=hello, stop_sequences=['END'], "
-            "thinking={'type': 'enabled', 'budget_tokens': 400})\nprint(answer.to_json(indent=None))"
+            ANTHROPIC + "answer = ask(**options, system=[{'type': 'text', 'text': 'Be brief.',"
+            " 'cache_control': {'type': 'ephemeral'}}], messages=hello, stop_sequences=['END'],"
+            " thinking={'type': 'enabled', 'budget_tokens':"
+            " 400})\nprint(answer.to_json(indent=None))"
         )
         assert message["content"] == [{"type": "text", "text": "good day"}]
         assert (message["stop_reason"], message["model"]) == ("end_turn", MAIN)
         usage = message["usage"]
-        assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["output_tokens"]) == (3, 1, 2)
+        assert (
+            usage["input_tokens"],
+            usage["cache_read_input_tokens"],
+            usage["output_tokens"],
+        ) == (3, 1, 2)
         assert tokens(served)[0] == tokens(served)[1] == Usage(4, 2, 1)
         body = served.server.requests[0].body
         assert (body["max_tokens"], body["stop"]) == (500, ["END"])
@@ -218,7 +273,12 @@ class TestAnthropic:
 
     @pytest.mark.parametrize("stream", [False, True])
     def test_tools(self, served: Served, stream: bool) -> None:
-        served.script([call(("read_file", {"path": "a.txt"}), text="I look"), say("hello", finish_reason="length")])
+        served.script(
+            [
+                call(("read_file", {"path": "a.txt"}), text="I look"),
+                say("hello", finish_reason="length"),
+            ]
+        )
         found = served.run(
             ANTHROPIC
             + "def whole(**more):\n"
@@ -228,13 +288,14 @@ class TestAnthropic:
                 if stream
                 else "    return ask(**options, tools=tools, **more)\n"
             )
-            + "first = whole(messages=hello, tool_choice={'type': 'any'})\n"
-            "hello.append({'role': 'assistant', 'content': [block.to_dict() for block in first.content]})\n"
-            "hello.append({'role': 'user', 'content': [{'type': 'tool_result', 'tool_use_id': first.content[1].id, "
-            "'content': [{'type': 'text', 'text': 'it says hello'}]}, {'type': 'text', 'text': 'go on'}]})\n"
-            "second = whole(messages=hello)\n"
-            "print(json.dumps([first.stop_reason, [block.to_dict() for block in first.content], "
-            "second.stop_reason, second.content[0].text, second.usage.output_tokens]))"
+            + "first = whole(messages=hello, tool_choice={'type': 'any'})\nhello.append({'role':"
+            " 'assistant', 'content': [block.to_dict() for block in"
+            " first.content]})\nhello.append({'role': 'user', 'content': [{'type': 'tool_result',"
+            " 'tool_use_id': first.content[1].id, 'content': [{'type': 'text', 'text': 'it says"
+            " hello'}]}, {'type': 'text', 'text': 'go on'}]})\nsecond ="
+            " whole(messages=hello)\nprint(json.dumps([first.stop_reason, [block.to_dict() for"
+            " block in first.content], second.stop_reason, second.content[0].text,"
+            " second.usage.output_tokens]))"
         )
         assert found[0] == "tool_use"
         assert (found[1][0]["text"], found[1][1]["name"], found[1][1]["input"]) == (
@@ -245,42 +306,68 @@ class TestAnthropic:
         assert found[2:] == ["max_tokens", "hello", 1]
         first, second = (request.body for request in served.server.requests)
         assert first["tool_choice"] == "required"
-        assert [message["role"] for message in second["messages"]] == ["user", "assistant", "tool", "user"]
+        assert [message["role"] for message in second["messages"]] == [
+            "user",
+            "assistant",
+            "tool",
+            "user",
+        ]
         assert second["messages"][2]["content"] == "it says hello"
         assert tokens(served)[0] == tokens(served)[1]
 
-    def test_answers_are_not_asked_to_be_longer_than_the_model_can_give(self, served: Served) -> None:
+    def test_answers_are_not_asked_to_be_longer_than_the_model_can_give(
+        self, served: Served
+    ) -> None:
         served.script(["short"])
-        served.run(ANTHROPIC + "ask(model='claude-opus-5', max_tokens=9000, messages=hello)\nprint('0')")
+        served.run(
+            ANTHROPIC + "ask(model='claude-opus-5', max_tokens=9000, messages=hello)\nprint('0')"
+        )
         assert served.server.requests[0].body["max_tokens"] == 4096
 
     def test_count_tokens_calls_no_model(self, served: Served) -> None:
         served.script([])
         few, more = served.run(
-            ANTHROPIC + "def count(**more):\n    return client.messages.count_tokens(model='m', **more).input_tokens\n"
-            "print(json.dumps([count(messages=hello), count(messages=hello * 50, tools=tools, system='be brief')]))"
+            ANTHROPIC + "def count(**more):\n    return client.messages.count_tokens(model='m',"
+            " **more).input_tokens\nprint(json.dumps([count(messages=hello), count(messages=hello"
+            " * 50, tools=tools, system='be brief')]))"
         )
         assert 0 < few < 20 < more
         assert (served.about, served.account.ledger.model_calls) == ([], 0)
 
     def test_models(self, served: Served) -> None:
-        names = served.run(ANTHROPIC + "print(json.dumps([model.id for model in client.models.list()]))")
+        names = served.run(
+            ANTHROPIC + "print(json.dumps([model.id for model in client.models.list()]))"
+        )
         assert names == ["gpt-4-turbo", "gpt-4o-mini"]
 
     @pytest.mark.parametrize(
         ("request_", "words"),
         [
             (
-                "ask(**options, messages=[{'role': 'user', 'content': [{'type': 'image', 'source': "
-                "{'type': 'base64', 'media_type': 'image/png', 'data': 'AA'}}]}])",
+                (
+                    "ask(**options, messages=[{'role': 'user', 'content': [{'type': 'image',"
+                    " 'source': {'type': 'base64', 'media_type': 'image/png', 'data': 'AA'}}]}])"
+                ),
                 "content of the type 'image' is not available here, only text",
             ),
             (
-                "ask(**options, messages=hello, tools=[{'type': 'web_search_20250305', 'name': 'web_search'}])",
-                "a tool of the type 'web_search_20250305', which a provider runs, is not available here",
+                (
+                    "ask(**options, messages=hello, tools=[{'type': 'web_search_20250305', 'name':"
+                    " 'web_search'}])"
+                ),
+                (
+                    "a tool of the type 'web_search_20250305', which a provider runs, is not"
+                    " available here"
+                ),
             ),
-            ("ask(**options, messages=hello, extra_body={'invented': 3})", "'invented' is not available"),
-            ("ask(model='x', max_tokens=0, messages=hello)", "'max_tokens' must be a whole number of at least 1"),
+            (
+                "ask(**options, messages=hello, extra_body={'invented': 3})",
+                "'invented' is not available",
+            ),
+            (
+                "ask(model='x', max_tokens=0, messages=hello)",
+                "'max_tokens' must be a whole number of at least 1",
+            ),
         ],
     )
     def test_what_is_refused(self, served: Served, request_: str, words: str) -> None:
@@ -295,8 +382,10 @@ class TestAnthropic:
     def test_the_end_of_the_budget_is_not_asked_about_again(self, served: Served) -> None:
         served.script(lambda request: "more", Budget(max_cost=1e-9))
         found = served.run(
-            ANTHROPIC + "try: ask(**options, messages=hello)\nexcept anthropic.PermissionDeniedError as error:\n"
-            "    print(json.dumps([error.body['error']['type'], error.body['error']['message']]))"
+            ANTHROPIC
+            + "try: ask(**options, messages=hello)\nexcept anthropic.PermissionDeniedError as"
+            " error:\n    print(json.dumps([error.body['error']['type'],"
+            " error.body['error']['message']]))"
         )
         assert found == ["permission_error", "the trial's cost are used up, at a model call (main)"]
         assert (len(served.about), len(served.server.requests)) == (1, 1)

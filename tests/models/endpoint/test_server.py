@@ -1,4 +1,5 @@
-"""The endpoint's HTTP, spoken to byte by byte over its Unix socket; what answers is a stand-in for a trial."""
+"""The endpoint's HTTP, spoken to byte by byte over its Unix socket; what answers is a stand-in for
+a trial."""
 
 from __future__ import annotations
 
@@ -76,7 +77,9 @@ def send(endpoint: Endpoint, request: bytes) -> tuple[int, str, bytes]:
 
 def post(endpoint: Endpoint, path: str, body: Any, *headers: str) -> tuple[int, Any]:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    head = "\r\n".join([f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {len(raw)}", *headers])
+    head = "\r\n".join(
+        [f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {len(raw)}", *headers]
+    )
     status, head, answer = send(endpoint, head.encode() + b"\r\n\r\n" + raw)
     assert "Connection: close" in head
     assert ("X-Should-Retry: false" in head) == (status >= 400)
@@ -99,16 +102,24 @@ def test_the_environment_of_programs(endpoint: Endpoint) -> None:
     found = endpoint.variables(4711)
     assert found["OPENAI_BASE_URL"] == found["OPENAI_API_BASE"] == "http://127.0.0.1:4711/v1"
     assert found["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:4711"
-    assert {found[f"{name}"] for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")} == {"mlab"}
+    assert {
+        found[f"{name}"] for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+    } == {"mlab"}
     assert found["MLAB_MODEL"] == "the-model"
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/chat/completions", "/v1/chat/completions?api-version=1"])
+@pytest.mark.parametrize(
+    "path", ["/v1/chat/completions", "/chat/completions", "/v1/chat/completions?api-version=1"]
+)
 def test_paths_of_chat(endpoint: Endpoint, trial: Trial, path: str) -> None:
     trial.replies = ["hi"]
-    status, answer = post(endpoint, path, {"model": "x", "messages": HELLO, "user": "me", "seed": 3})
+    status, answer = post(
+        endpoint, path, {"model": "x", "messages": HELLO, "user": "me", "seed": 3}
+    )
     assert (status, answer["choices"][0]["message"]["content"]) == (200, "hi")
-    assert trial.about == [{"api": "/chat/completions", "asked_for": "x", "role": "main", "left_out": "user"}]
+    assert trial.about == [
+        {"api": "/chat/completions", "asked_for": "x", "role": "main", "left_out": "user"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -120,14 +131,38 @@ def test_paths_of_chat(endpoint: Endpoint, trial: Trial, path: str) -> None:
         ("/v1/chat/completions", [], "must be a JSON object"),
         ("/v1/chat/completions", {"messages": HELLO}, "'model' is missing"),
         ("/v1/chat/completions", {"model": 3, "messages": HELLO}, "'model' must be a string"),
-        ("/v1/chat/completions", {"model": "x", "messages": "hello"}, "'messages' must be a list of objects"),
-        ("/v1/chat/completions", {"model": "x", "messages": [{"role": "oracle"}]}, "messages[0].role is 'oracle'"),
-        ("/v1/chat/completions", {"model": "x", "messages": HELLO, "temperature": "hot"}, "must be a number"),
-        ("/v1/chat/completions", {"model": "x", "messages": HELLO, "stop": [1]}, "a list of strings"),
-        ("/v1/chat/completions", {"model": "x", "messages": HELLO, "tools": [{"type": "function"}]}, "only functions"),
         (
             "/v1/chat/completions",
-            {"model": "x", "messages": HELLO, "tool_choice": {"type": "function", "function": {"name": "f"}}},
+            {"model": "x", "messages": "hello"},
+            "'messages' must be a list of objects",
+        ),
+        (
+            "/v1/chat/completions",
+            {"model": "x", "messages": [{"role": "oracle"}]},
+            "messages[0].role is 'oracle'",
+        ),
+        (
+            "/v1/chat/completions",
+            {"model": "x", "messages": HELLO, "temperature": "hot"},
+            "must be a number",
+        ),
+        (
+            "/v1/chat/completions",
+            {"model": "x", "messages": HELLO, "stop": [1]},
+            "a list of strings",
+        ),
+        (
+            "/v1/chat/completions",
+            {"model": "x", "messages": HELLO, "tools": [{"type": "function"}]},
+            "only functions",
+        ),
+        (
+            "/v1/chat/completions",
+            {
+                "model": "x",
+                "messages": HELLO,
+                "tool_choice": {"type": "function", "function": {"name": "f"}},
+            },
             "names 'f', which is none of the request's tools",
         ),
         (
@@ -136,9 +171,21 @@ def test_paths_of_chat(endpoint: Endpoint, trial: Trial, path: str) -> None:
             "not available",
         ),
         ("/v1/responses", {"model": "x", "input": []}, "'input' is missing or empty"),
-        ("/v1/responses", {"model": "x", "input": [{"type": "web_search_call"}]}, "an item of the type"),
-        ("/v1/messages", {"model": "x", "max_tokens": 9, "messages": []}, "'messages' is missing or empty"),
-        ("/v1/messages", {"model": "x", "max_tokens": True, "messages": HELLO}, "'max_tokens' must be a number"),
+        (
+            "/v1/responses",
+            {"model": "x", "input": [{"type": "web_search_call"}]},
+            "an item of the type",
+        ),
+        (
+            "/v1/messages",
+            {"model": "x", "max_tokens": 9, "messages": []},
+            "'messages' is missing or empty",
+        ),
+        (
+            "/v1/messages",
+            {"model": "x", "max_tokens": True, "messages": HELLO},
+            "'max_tokens' must be a number",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_and_costs_nothing(
@@ -161,7 +208,10 @@ def test_a_body_must_say_its_length_and_be_bounded(endpoint: Endpoint) -> None:
 
 def test_unknown_paths(endpoint: Endpoint) -> None:
     status, answer = post(endpoint, "/v1/embeddings", {})
-    assert (status, "it has /models, /chat/completions" in answer["error"]["message"]) == (404, True)
+    assert (status, "it has /models, /chat/completions" in answer["error"]["message"]) == (
+        404,
+        True,
+    )
     status, answer = post(endpoint, "/v1/files", {}, "anthropic-version: 2023-06-01")
     assert (status, answer["error"]["type"]) == (404, "not_found_error")
     status, _, body = send(endpoint, b"GET /favicon.ico HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -173,8 +223,14 @@ def test_unknown_paths(endpoint: Endpoint) -> None:
 def test_the_end_of_a_trial_is_no_error_to_repeat(endpoint: Endpoint, trial: Trial) -> None:
     trial.replies = [AuthError("the key is refused")] * 2
     status, answer = post(endpoint, "/v1/chat/completions", {"model": "x", "messages": HELLO})
-    assert (status, answer["error"]["code"], answer["error"]["message"]) == (403, "trial_over", "the key is refused")
-    status, answer = post(endpoint, "/v1/messages", {"model": "x", "max_tokens": 9, "messages": HELLO})
+    assert (status, answer["error"]["code"], answer["error"]["message"]) == (
+        403,
+        "trial_over",
+        "the key is refused",
+    )
+    status, answer = post(
+        endpoint, "/v1/messages", {"model": "x", "max_tokens": 9, "messages": HELLO}
+    )
     assert (status, answer["error"]["type"]) == (403, "permission_error")
 
 
@@ -182,10 +238,16 @@ def test_arguments_that_are_no_json_stay_what_they_are(endpoint: Endpoint, trial
     calls = (ToolCall("1", "f", '{"a": '),)
     trial.replies = [calls, calls]
     tools = [{"name": "f", "input_schema": {"type": "object"}}]
-    _, answer = post(endpoint, "/v1/messages", {"model": "x", "max_tokens": 9, "messages": HELLO, "tools": tools})
-    assert answer["content"] == [{"type": "tool_use", "id": "1", "name": "f", "input": {"unparsed": '{"a": '}}]
+    _, answer = post(
+        endpoint, "/v1/messages", {"model": "x", "max_tokens": 9, "messages": HELLO, "tools": tools}
+    )
+    assert answer["content"] == [
+        {"type": "tool_use", "id": "1", "name": "f", "input": {"unparsed": '{"a": '}}
+    ]
     tools = [{"type": "function", "function": {"name": "f"}}]
-    _, answer = post(endpoint, "/v1/chat/completions", {"model": "x", "messages": HELLO, "tools": tools})
+    _, answer = post(
+        endpoint, "/v1/chat/completions", {"model": "x", "messages": HELLO, "tools": tools}
+    )
     assert answer["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] == '{"a": '
 
 
@@ -196,7 +258,9 @@ def test_a_program_that_hangs_up_is_no_matter(
     trial.hold.clear()
     raw = json.dumps({"model": "x", "messages": HELLO}).encode()
     with connect(endpoint) as client:
-        client.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(raw) + raw)
+        client.sendall(
+            b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(raw) + raw
+        )
     trial.hold.set()
     status, _ = post(endpoint, "/v1/chat/completions", {"model": "x", "messages": HELLO})
     assert status == 200

@@ -1,4 +1,5 @@
-"""The file of a recording: what is written is read back, sizes stay small, torn and damaged files are told apart."""
+"""The file of a recording: what is written is read back, sizes stay small, torn and damaged files
+are told apart."""
 
 from __future__ import annotations
 
@@ -33,10 +34,15 @@ HEADER = Header(
     "task digest",
     "agent digest",
     settings={"data": "mini", "max_steps": 50},
-    facts={"openai/gpt-5": ModelFacts("openai/gpt-5", True, 128_000), "unlisted": ModelFacts("unlisted", True, None)},
+    facts={
+        "openai/gpt-5": ModelFacts("openai/gpt-5", True, 128_000),
+        "unlisted": ModelFacts("unlisted", True, None),
+    },
     by="pytest-mlab 0",
 )
-TOOL = ActionSpec("Read File", "Reads.", {"type": "object", "properties": {"name": {"type": "string"}}}, "A text.")
+TOOL = ActionSpec(
+    "Read File", "Reads.", {"type": "object", "properties": {"name": {"type": "string"}}}, "A text."
+)
 CALL = ToolCall("call_1", "Read File", '{"name": "a.py"}')
 ASKED = ModelRequest(
     "openai/gpt-5",
@@ -72,7 +78,9 @@ def as_it_is(text: str) -> str:
     return text
 
 
-def write(path: Path, *calls: tuple[ModelRequest, ModelReply | RecordedError], end: bool = True) -> Path:
+def write(
+    path: Path, *calls: tuple[ModelRequest, ModelReply | RecordedError], end: bool = True
+) -> Path:
     file = RecordingFile(path, HEADER, as_it_is)
     for request, outcome in calls:
         file.add(request, outcome, 1.25)
@@ -90,15 +98,27 @@ def saying(text: str) -> ModelReply:
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
-    failed = RecordedError("RateLimitError", "m: the provider limits the rate", retries=2, waited=1.5)
+    failed = RecordedError(
+        "RateLimitError", "m: the provider limits the rate", retries=2, waited=1.5
+    )
     found = read_recording(
-        write(tmp_path / "1.jsonl", (ASKED, ANSWER), (asking("x"), failed), (asking("y"), saying("")))
+        write(
+            tmp_path / "1.jsonl", (ASKED, ANSWER), (asking("x"), failed), (asking("y"), saying(""))
+        )
     )
     assert found.header == HEADER
     assert found.whole
     assert [call.number for call in found.calls] == [1, 2, 3]
-    assert (found.calls[0].request, found.calls[0].outcome, found.calls[0].seconds) == (ASKED, ANSWER, 1.25)
-    assert (found.calls[1].request, found.calls[1].outcome, found.calls[1].seconds) == (asking("x"), failed, 1.25)
+    assert (found.calls[0].request, found.calls[0].outcome, found.calls[0].seconds) == (
+        ASKED,
+        ANSWER,
+        1.25,
+    )
+    assert (found.calls[1].request, found.calls[1].outcome, found.calls[1].seconds) == (
+        asking("x"),
+        failed,
+        1.25,
+    )
     assert (found.calls[2].request, found.calls[2].outcome) == (asking("y"), saying(""))
 
 
@@ -106,7 +126,11 @@ def test_every_line_is_json_and_a_line_of_text_is_a_line_of_the_file(tmp_path: P
     path = write(tmp_path / "1.jsonl", (asking("first line\nsecond line"), saying("an answer")))
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert lines[0]["recording"] == FORMAT
-    assert [line for line in lines if isinstance(line, str)] == ["first line", "second line", "an answer"]
+    assert [line for line in lines if isinstance(line, str)] == [
+        "first line",
+        "second line",
+        "an answer",
+    ]
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=()))))
@@ -133,15 +157,27 @@ def test_a_history_that_grows_is_stored_once(tmp_path: Path) -> None:
 
 
 def test_a_window_that_slides_is_stored_once(tmp_path: Path) -> None:
-    head = "\n\n".join(["rules " * 500, "short", "Task: " + "text " * 300, "These are your last steps:"])
-    steps = [f"Thought: number {n}\nObservation:\n```\n" + f"output{n} " * 300 + "\n```" for n in range(50)]
-    calls = [(asking("\n\n".join([head, *steps[max(0, n - 3) : n]])), saying("next")) for n in range(50)]
-    assert write(tmp_path / "1.jsonl", *calls).stat().st_size < len(head) + sum(map(len, steps)) + 20_000
+    head = "\n\n".join(
+        ["rules " * 500, "short", "Task: " + "text " * 300, "These are your last steps:"]
+    )
+    steps = [
+        f"Thought: number {n}\nObservation:\n```\n" + f"output{n} " * 300 + "\n```"
+        for n in range(50)
+    ]
+    calls = [
+        (asking("\n\n".join([head, *steps[max(0, n - 3) : n]])), saying("next")) for n in range(50)
+    ]
+    assert (
+        write(tmp_path / "1.jsonl", *calls).stat().st_size
+        < len(head) + sum(map(len, steps)) + 20_000
+    )
 
 
 def test_a_new_recording_replaces_an_old_one(tmp_path: Path) -> None:
     write(tmp_path / "1.jsonl", (asking("old"), saying("old")))
-    assert read_recording(write(tmp_path / "1.jsonl", (asking("new"), saying("new")))).calls[0].request == asking("new")
+    assert read_recording(write(tmp_path / "1.jsonl", (asking("new"), saying("new")))).calls[
+        0
+    ].request == asking("new")
 
 
 def test_calls_of_several_threads_do_not_mix(tmp_path: Path) -> None:
@@ -210,7 +246,14 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [b"<<<<<<< HEAD", b'{"text": "ab", "lines": 2}', b'{"reply": 1}', b'"a line of nothing"', b'{"call": 9}']
+    "damage",
+    [
+        b"<<<<<<< HEAD",
+        b'{"text": "ab", "lines": 2}',
+        b'{"reply": 1}',
+        b'"a line of nothing"',
+        b'{"call": 9}',
+    ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, damage: bytes) -> None:
     path = write(tmp_path / "1.jsonl", (asking("one"), saying("1")))

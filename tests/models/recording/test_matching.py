@@ -10,7 +10,9 @@ from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.model_api import Message, ModelRequest, ToolCall
 from pytest_mlab.models.recording.matching import SCREEN, comparable, difference, without_volatile
 
-REQUEST = ModelRequest("m", (Message("system", "Be brief."), Message("user", "Say a.\nSay b.")), temperature=0.5)
+REQUEST = ModelRequest(
+    "m", (Message("system", "Be brief."), Message("user", "Say a.\nSay b.")), temperature=0.5
+)
 
 
 def lines(changed: ModelRequest, recorded: ModelRequest = REQUEST) -> list[str]:
@@ -76,15 +78,24 @@ TOOL = ActionSpec("Read File", "Reads.", {"type": "object"})
         (replace(REQUEST, stop=("x",)), "parameters"),
         (replace(REQUEST, schema={"type": "object"}), "parameters"),
         (replace(REQUEST, tools=(TOOL,)), "tools"),
-        (replace(REQUEST, messages=(Message("system", "Be long."), REQUEST.messages[1])), "message 1 (system)"),
         (
-            replace(REQUEST, messages=(REQUEST.messages[0], replace(REQUEST.messages[1], role="assistant"))),
+            replace(REQUEST, messages=(Message("system", "Be long."), REQUEST.messages[1])),
+            "message 1 (system)",
+        ),
+        (
+            replace(
+                REQUEST,
+                messages=(REQUEST.messages[0], replace(REQUEST.messages[1], role="assistant")),
+            ),
             "message 2 (user)",
         ),
         (
             replace(
                 REQUEST,
-                messages=(REQUEST.messages[0], replace(REQUEST.messages[1], tool_calls=(ToolCall("1", "x", "{}"),))),
+                messages=(
+                    REQUEST.messages[0],
+                    replace(REQUEST.messages[1], tool_calls=(ToolCall("1", "x", "{}"),)),
+                ),
             ),
             "message 2 (user)",
         ),
@@ -125,10 +136,16 @@ def test_of_a_long_line_the_part_that_differs_is_shown() -> None:
 def test_messages_that_are_new_or_gone_are_shown() -> None:
     more = replace(REQUEST, messages=(*REQUEST.messages, Message("user", "And now?")))
     assert lines(more) == ["message 3 (user) is there now and was not recorded:", "+And now?"]
-    assert lines(REQUEST, more) == ["message 3 (user) was recorded and is not there now:", "-And now?"]
+    assert lines(REQUEST, more) == [
+        "message 3 (user) was recorded and is not there now:",
+        "-And now?",
+    ]
 
 
 def test_a_large_difference_is_cut_to_a_screen() -> None:
-    found = lines(prompt("\n".join(f"a{n}" for n in range(100))), prompt("\n".join(f"b{n}" for n in range(100))))
+    found = lines(
+        prompt("\n".join(f"a{n}" for n in range(100))),
+        prompt("\n".join(f"b{n}" for n in range(100))),
+    )
     assert len(found) == SCREEN
     assert found[-1].endswith("more lines that differ")

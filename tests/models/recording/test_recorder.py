@@ -15,7 +15,13 @@ import pytest
 
 from pytest_mlab.core.model_api import Message, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.core.trial import TrialId
-from pytest_mlab.errors import BadRequestError, ContextWindowError, ModelError, RateLimitError, StoreError
+from pytest_mlab.errors import (
+    BadRequestError,
+    ContextWindowError,
+    ModelError,
+    RateLimitError,
+    StoreError,
+)
 from pytest_mlab.models.litellm_client import LitellmClient
 from pytest_mlab.models.recording.format import Header, RecordedError, RecordingFile, read_recording
 from pytest_mlab.models.recording.recorder import WORKSPACE, RecordingClient, cleaner
@@ -29,7 +35,9 @@ SECRET = "a-password-of-mine"
 ENVIRON = {"OPENAI_API_KEY": "sk-not-a-real-key-0123456789", "MLAB_TEST_TOKEN": SECRET}
 
 
-def recorded(tmp_path: Path, server: ScriptedServer, *requests: ModelRequest) -> tuple[bytes, list[object]]:
+def recorded(
+    tmp_path: Path, server: ScriptedServer, *requests: ModelRequest
+) -> tuple[bytes, list[object]]:
     """The recording of ``requests`` as bytes, and what came of each."""
     file = RecordingFile(tmp_path / "1.jsonl", HEADER, cleaner(Redactor(ENVIRON), ["/srv/space"]))
     client = RecordingClient(LitellmClient(retry=Retry(attempts=2, base=0.0)), file)
@@ -45,7 +53,9 @@ def asking(text: str) -> ModelRequest:
     return ModelRequest("openai/m", (Message("user", text),))
 
 
-def test_replies_and_faults_are_written_as_they_came(tmp_path: Path, server: ScriptedServer) -> None:
+def test_replies_and_faults_are_written_as_they_came(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
     server.restart(
         [
             script.say("hello", cached=1),
@@ -60,7 +70,9 @@ def test_replies_and_faults_are_written_as_they_came(tmp_path: Path, server: Scr
     assert isinstance(answer, ModelReply)
     assert (answer.text, answer.usage) == ("hello", server.answered[0][1])
     kinds = [error.type for error in (limited, long, bad) if isinstance(error, RecordedError)]
-    assert kinds == [kind.__name__ for kind in (RateLimitError, ContextWindowError, BadRequestError)]
+    assert kinds == [
+        kind.__name__ for kind in (RateLimitError, ContextWindowError, BadRequestError)
+    ]
     assert isinstance(limited, RecordedError)
     assert limited.retries == 1
 
@@ -106,7 +118,10 @@ def test_no_secret_enters_a_recording(tmp_path: Path, server: ScriptedServer, se
 
 def test_what_only_looks_a_little_like_a_key_stays() -> None:
     clean = cleaner(Redactor({}), [])
-    code = "self.attn(x, key_padding_mask=key_padding_mask)  # sk-learn-style-estimators-are-used-here, hf_hub_download"
+    code = (
+        "self.attn(x, key_padding_mask=key_padding_mask)  #"
+        " sk-learn-style-estimators-are-used-here, hf_hub_download"
+    )
     assert clean(code) == code
 
 
@@ -126,7 +141,11 @@ def test_a_full_disk_is_an_error_of_the_store(tmp_path: Path) -> None:
         fill(Path({str(tmp_path)!r}))
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False, cwd=Path.cwd()
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path.cwd(),
     )
     assert done.stdout.strip() == "StoreError", done.stderr
 

@@ -38,7 +38,10 @@ class Replays:
         self.passed: list[float] = []
 
     def of(
-        self, *calls: tuple[ModelRequest, ModelReply | RecordedError], end: bool = True, **settings: Any
+        self,
+        *calls: tuple[ModelRequest, ModelReply | RecordedError],
+        end: bool = True,
+        **settings: Any,
     ) -> ReplayClient:
         clean = cleaner(Redactor({}), ["/before/space"])
         file = RecordingFile(self.path, HEADER, clean)
@@ -84,14 +87,18 @@ def test_a_fault_is_met_again(replays: Replays, kind: type[ModelError]) -> None:
 
 
 def test_an_error_that_this_version_does_not_know_is_a_model_error(replays: Replays) -> None:
-    client = replays.of((asking("a"), RecordedError("SystemExit", "boom")), (asking("b"), RecordedError("New", "?")))
+    client = replays.of(
+        (asking("a"), RecordedError("SystemExit", "boom")), (asking("b"), RecordedError("New", "?"))
+    )
     for text in "ab":
         with pytest.raises(ModelError):
             client.complete(asking(text))
 
 
 def test_another_request_is_refused_with_a_diff_and_so_is_every_later_one(replays: Replays) -> None:
-    client = replays.of((asking("a"), saying("1")), (asking("one\ntwo"), saying("2")), since="the task has changed")
+    client = replays.of(
+        (asking("a"), saying("1")), (asking("one\ntwo"), saying("2")), since="the task has changed"
+    )
     client.complete(asking("a"))
     with pytest.raises(ReplayError) as caught:
         client.complete(asking("one\n2"))
@@ -103,7 +110,10 @@ def test_another_request_is_refused_with_a_diff_and_so_is_every_later_one(replay
         "  -two",
         "  +2",
         "  since the recording: the task has changed",
-        "  record again (--mlab-record), or let calls match by position (--mlab-replay-mode=lenient)",
+        (
+            "  record again (--mlab-record), or let calls match by position"
+            " (--mlab-replay-mode=lenient)"
+        ),
     ]
     with pytest.raises(ReplayError, match="call 2 asks something else"):
         client.complete(asking("one\ntwo"))
@@ -113,7 +123,12 @@ def test_another_request_is_refused_with_a_diff_and_so_is_every_later_one(replay
 def test_lenient_takes_an_equal_request_first_then_the_position(replays: Replays) -> None:
     calls = [(asking(text), saying(text.upper())) for text in "abcd"]
     client = replays.of(*calls, mode="lenient")
-    assert [client.complete(asking(text)).text for text in ("x", "c", "y", "z")] == ["A", "C", "B", "D"]
+    assert [client.complete(asking(text)).text for text in ("x", "c", "y", "z")] == [
+        "A",
+        "C",
+        "B",
+        "D",
+    ]
 
 
 def test_lenient_prefers_the_same_model(replays: Replays) -> None:
@@ -124,8 +139,12 @@ def test_lenient_prefers_the_same_model(replays: Replays) -> None:
 
 
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
-@pytest.mark.parametrize(("end", "why"), [(True, ";"), (False, " and no end: its trial was killed")])
-def test_more_calls_than_recorded_are_refused(replays: Replays, mode: str, end: bool, why: str) -> None:
+@pytest.mark.parametrize(
+    ("end", "why"), [(True, ";"), (False, " and no end: its trial was killed")]
+)
+def test_more_calls_than_recorded_are_refused(
+    replays: Replays, mode: str, end: bool, why: str
+) -> None:
     client = replays.of((asking("a"), saying("1")), mode=mode, end=end)
     client.complete(asking("a"))
     with pytest.raises(ReplayError, match=f"this is call 2, and {NAME} has 1{why}"):

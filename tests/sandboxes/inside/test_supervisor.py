@@ -22,7 +22,8 @@ from pytest_mlab.testing.conformance import run, text
 
 @pytest.fixture
 def wire() -> Iterator[tuple[supervisor.Wire, int, int]]:
-    """A wire, and the other ends of its two pipes: (wire, to write requests to, to read replies from)."""
+    """A wire, and the other ends of its two pipes: (wire, to write requests to, to read replies
+    from)."""
     request_read, request_write = os.pipe()
     reply_read, reply_write = os.pipe()
     yield supervisor.Wire(request_read, reply_write), request_write, reply_read
@@ -73,7 +74,9 @@ def test_a_slow_reader_holds_one_frame_up(wire: Ends) -> None:
 def test_processes_without_the_kernels_children_files(monkeypatch: pytest.MonkeyPatch) -> None:
     script = "sleep 600 & echo up; read x; kill $!; wait"
     others = supervisor.family()  # of other tests, and of libraries that they loaded
-    with subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+    with subprocess.Popen(
+        ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as shell:
         assert shell.stdin is not None
         assert shell.stdout is not None
         try:
@@ -102,7 +105,9 @@ def test_disk_use_counts_links_once_and_skips_what_is_mounted(tmp_path: Path) ->
     assert supervisor.disk_used([str(tmp_path / "not there")], ()) == 0
 
 
-def interact(source: str, scope: dict[str, Any], capsys: pytest.CaptureFixture[str], flags: int = 0) -> tuple[int, str]:
+def interact(
+    source: str, scope: dict[str, Any], capsys: pytest.CaptureFixture[str], flags: int = 0
+) -> tuple[int, str]:
     status, _ = supervisor.run_interactively(textwrap.dedent(source), "<python 1>", scope, flags)
     captured = capsys.readouterr()
     return status, captured.out + captured.err
@@ -136,8 +141,12 @@ def test_code_is_run_as_the_interpreter_would(
 
 def test_future_statements_stay_in_force() -> None:
     scope: dict[str, Any] = {}
-    _, flags = supervisor.run_interactively("from __future__ import annotations", "<python 1>", scope, 0)
-    status, _ = supervisor.run_interactively("def f(x: not_defined): pass", "<python 2>", scope, flags)
+    _, flags = supervisor.run_interactively(
+        "from __future__ import annotations", "<python 1>", scope, 0
+    )
+    status, _ = supervisor.run_interactively(
+        "def f(x: not_defined): pass", "<python 2>", scope, flags
+    )
     assert (status, scope["f"].__annotations__) == (0, {"x": "not_defined"})
 
 
@@ -146,7 +155,8 @@ def test_each_process_is_bounded_by_the_kernel_too(tmp_path: Path) -> None:
     connection = Local().open(spec)
     try:
         code = (
-            "from resource import *\nprint([getrlimit(r)[1] >> 20 for r in (RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_CORE)])"
+            "from resource import *\nprint([getrlimit(r)[1] >> 20 for r in (RLIMIT_DATA,"
+            " RLIMIT_FSIZE, RLIMIT_CORE)])"
         )
         assert text(run(connection, code)) == "[300, 20, 0]"
     finally:
@@ -154,17 +164,28 @@ def test_each_process_is_bounded_by_the_kernel_too(tmp_path: Path) -> None:
 
 
 def test_outside_a_namespace_no_signal_goes_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    request = {"memory_mb": 1, "disk_mb": 1, "pids": 1, "measured": [], "unmeasured": [], "own_processes": True}
+    request = {
+        "memory_mb": 1,
+        "disk_mb": 1,
+        "pids": 1,
+        "measured": [],
+        "unmeasured": [],
+        "own_processes": True,
+    }
     assert not supervisor.Limits(request).own_processes
     monkeypatch.setattr(os, "getpid", lambda: 1)
     assert supervisor.Limits(request).own_processes
 
 
 @pytest.mark.parametrize("version", ["3.9", "3.10", "3.12", "3.13", "3.14"])
-def test_it_runs_under_other_pythons(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_under_other_pythons(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a container the supervisor's Python is the image's."""
     found = subprocess.run(
-        ["sh", "-c", f"python{version} -c 'import sys; print(sys.executable)'"], capture_output=True, text=True
+        ["sh", "-c", f"python{version} -c 'import sys; print(sys.executable)'"],
+        capture_output=True,
+        text=True,
     )
     if found.returncode:
         pytest.skip(f"python{version} is not installed")

@@ -1,4 +1,5 @@
-"""The thief: what it finds when there is something to find, and that it finds nothing in a trial's sandbox."""
+"""The thief: what it finds when there is something to find, and that it finds nothing in a trial's
+sandbox."""
 
 from __future__ import annotations
 
@@ -22,13 +23,24 @@ from tests.validation.tasks import STRICT, bench, finding, settings, sound_task,
 
 
 def wanted(**changes: Any) -> dict[str, Any]:
-    return {"sizes": {}, "names": [], "paths": [], "needles": [], "hosts": [], "root": "/", "skip": []} | changes
+    return {
+        "sizes": {},
+        "names": [],
+        "paths": [],
+        "needles": [],
+        "hosts": [],
+        "root": "/",
+        "skip": [],
+    } | changes
 
 
 @needs_bwrap
 def test_a_sound_task_gives_it_nothing(tmp_path: Path) -> None:
     found = finding("thief", sound_task(tmp_path / "guess"), sandbox="bubblewrap")
-    assert (found.status, found.reason) == ("ok", "none of 5 hidden files, no path to them, no network")
+    assert (found.status, found.reason) == (
+        "ok",
+        "none of 5 hidden files, no path to them, no network",
+    )
 
 
 @needs_bwrap
@@ -53,7 +65,10 @@ def test_a_copy_in_the_workspace(tmp_path: Path) -> None:
     task = sound_task(tmp_path / "guess")
     found = finding("thief", task)
     assert found.status == "ok"
-    assert found.reason == ("5 hidden files not in the workspace; elsewhere: not applicable, local hides nothing")
+    assert (
+        found.reason
+        == "5 hidden files not in the workspace; elsewhere: not applicable, local hides nothing"
+    )
     (task / "env" / "lib").mkdir()
     (task / "env" / "lib" / "metric.py").write_text(STRICT)
     found = finding("thief", task)
@@ -72,14 +87,23 @@ def test_what_is_hidden(tmp_path: Path) -> None:
     task = sound_task(tmp_path / "guess")
     with bench(task) as made:
         names = [secret.name for secret in secrets_of(made.task, made.prepared)]
-    assert names == ["answers/answers.csv", "data.py", "evaluator.py", "reference/actions.toml", "reference/train.py"]
+    assert names == [
+        "answers/answers.csv",
+        "data.py",
+        "evaluator.py",
+        "reference/actions.toml",
+        "reference/train.py",
+    ]
 
 
 def test_a_declared_starter_file_is_not_hidden(tmp_path: Path) -> None:
     """vectorization compares with the original code, which the agent has."""
     copy = "    import shutil; shutil.copy(raw / 'train.py', answers / 'original.py')\n"
     task = sound_task(tmp_path / "guess", data=DATA + copy)
-    source = '[[data.mini.source]]\nkind = "embedded"\nref = "env/train.py"\nlicence = "ours"\n\n[data.mini.baseline]'
+    source = (
+        '[[data.mini.source]]\nkind = "embedded"\nref = "env/train.py"\nlicence ='
+        ' "ours"\n\n[data.mini.baseline]'
+    )
     edit(task / "task.toml", "[data.mini.baseline]", source)
     with bench(task) as made:
         names = [secret.name for secret in secrets_of(made.task, made.prepared)]
@@ -139,7 +163,9 @@ def test_open_files_of_processes(tmp_path: Path) -> None:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     with path.open("rb") as file:
         path.unlink()
-        found = list(thief.in_descriptors("/proc/self/fd", wanted(sizes={"20": {digest: "answers/a"}})))
+        found = list(
+            thief.in_descriptors("/proc/self/fd", wanted(sizes={"20": {digest: "answers/a"}}))
+        )
         assert found == [f"/proc/self/fd/{file.fileno()} is a copy of answers/a"]
 
 
@@ -155,7 +181,10 @@ def test_all_processes_are_looked_at(tmp_path: Path) -> None:
 def test_services_that_answer(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert list(thief.in_network(wanted(hosts=[["127.0.0.1", port]])))[-1] == f"127.0.0.1:{port} can be reached"
+        assert (
+            list(thief.in_network(wanted(hosts=[["127.0.0.1", port]])))[-1]
+            == f"127.0.0.1:{port} can be reached"
+        )
     assert not thief.answers("127.0.0.1", port)
     place = Path(os.path.relpath(tmp_path)) / "s"
     with socket.socket(socket.AF_UNIX) as server:
@@ -167,7 +196,9 @@ def test_services_that_answer(tmp_path: Path) -> None:
 
 
 @needs_bwrap
-@pytest.mark.skipif(not thief.routed(), reason="this machine has no network that a sandbox could be given")
+@pytest.mark.skipif(
+    not thief.routed(), reason="this machine has no network that a sandbox could be given"
+)
 def test_a_sandbox_with_a_network(tmp_path: Path) -> None:
     found = finding("thief", sound_task(tmp_path / "guess"), sandbox="bubblewrap", network=True)
     assert found.status == "fail"

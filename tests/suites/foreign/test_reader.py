@@ -1,4 +1,5 @@
-"""Folders in MLAgentBench's own format become ordinary tasks; what the format leaves out is asked for in words."""
+"""Folders in MLAgentBench's own format become ordinary tasks; what the format leaves out is asked
+for in words."""
 
 from __future__ import annotations
 
@@ -17,12 +18,19 @@ from pytest_mlab.suites.foreign.reader import load_foreign, origin_of
 from tests.suites.folders import toy_task
 from tests.support.foreign_suite import PREPARE, PROBLEM, STARTER, files_below, foreign_task
 
-ASKS = 'name = "rules"\ninput(f"Consent at https://example.org/{name}/data; press a key")\n' + PREPARE
-ASKS_BEHIND = 'print("Download 2 GB? (y/N)")\nimport builtins\nassert builtins.input() == "y"\n' + PREPARE
+ASKS = (
+    'name = "rules"\ninput(f"Consent at https://example.org/{name}/data; press a key")\n' + PREPARE
+)
+ASKS_BEHIND = (
+    'print("Download 2 GB? (y/N)")\nimport builtins\nassert builtins.input() == "y"\n' + PREPARE
+)
 
 
 def load(folder: Path, **files: str | None) -> Task:
-    foreign_task(folder, {name.replace("__", "/").replace("_DOT_", "."): text for name, text in files.items()})
+    foreign_task(
+        folder,
+        {name.replace("__", "/").replace("_DOT_", "."): text for name, text in files.items()},
+    )
     return load_foreign(folder, "bench", folder.parent.parent / "cache")
 
 
@@ -44,7 +52,12 @@ def test_a_folder_is_read_as_a_task_and_stays_as_it_is(folder: Path, tmp_path: P
     task = load_foreign(folder, "bench", tmp_path / "cache")
     ready(task, tmp_path)
     assert files_below(folder) == before
-    assert (task.name, task.suite, task.modality, task.starter_script) == ("guess", "bench", "tabular", "train.py")
+    assert (task.name, task.suite, task.modality, task.starter_script) == (
+        "guess",
+        "bench",
+        "tabular",
+        "train.py",
+    )
     assert task.metric.name == "accuracy"
     assert task.read_only == ("test.csv",)
     baseline = task.variants["mini"].baseline
@@ -53,8 +66,9 @@ def test_a_folder_is_read_as_a_task_and_stays_as_it_is(folder: Path, tmp_path: P
 
 
 def test_the_description_is_the_problem_with_metric_and_direction(folder: Path) -> None:
-    assert load(folder).description == (
-        f"{PROBLEM}\n\nYour final files are scored by this metric: accuracy; higher is better.\n"
+    assert (
+        load(folder).description
+        == f"{PROBLEM}\n\nYour final files are scored by this metric: accuracy; higher is better.\n"
     )
 
 
@@ -72,19 +86,33 @@ def test_names_are_made_fit(folder: Path) -> None:
 def test_requirements_are_taken_from_the_lines_that_are_some(folder: Path) -> None:
     text = "numpy>=1.21  # arrays\n-r other.txt\n\n# comment\ngit+https://example.org/x\nsix\n"
     foreign_task(folder, {"scripts/requirements.txt": text})
-    assert load_foreign(folder, "bench", folder.parent.parent / "cache").requirements == ("numpy>=1.21", "six")
+    assert load_foreign(folder, "bench", folder.parent.parent / "cache").requirements == (
+        "numpy>=1.21",
+        "six",
+    )
 
 
 def test_the_starter_script_is_the_only_one_there_is(folder: Path) -> None:
-    foreign_task(folder, {"env/train.py": None, "env/go.py": STARTER, "mlab.toml": 'direction = "maximize"\n'})
+    foreign_task(
+        folder,
+        {"env/train.py": None, "env/go.py": STARTER, "mlab.toml": 'direction = "maximize"\n'},
+    )
     assert load_foreign(folder, "bench", folder.parent.parent / "cache").starter_script == "go.py"
 
 
 def test_which_of_two_scripts_is_the_starter_is_asked(folder: Path) -> None:
     foreign_task(
-        folder, {"env/train.py": None, "env/a.py": "", "env/b.py": "", "mlab.toml": 'direction = "maximize"\n'}
+        folder,
+        {
+            "env/train.py": None,
+            "env/a.py": "",
+            "env/b.py": "",
+            "mlab.toml": 'direction = "maximize"\n',
+        },
     )
-    with pytest.raises(SuiteError, match=r'\(a\.py, b\.py\)\? Add starter_script = "<name>" to .*mlab\.toml'):
+    with pytest.raises(
+        SuiteError, match=r'\(a\.py, b\.py\)\? Add starter_script = "<name>" to .*mlab\.toml'
+    ):
         load_foreign(folder, "bench", folder.parent.parent / "cache")
 
 
@@ -112,7 +140,9 @@ def test_an_unknown_name_without_mlab_toml_is_told_the_five_lines(folder: Path) 
         ("CLRS", "maximize", None),
     ],
 )
-def test_the_authors_own_tasks_are_known(folder: Path, name: str, direction: str, baseline: float | None) -> None:
+def test_the_authors_own_tasks_are_known(
+    folder: Path, name: str, direction: str, baseline: float | None
+) -> None:
     task = load(folder.parent / name, mlab_DOT_toml=None)
     assert task.metric.direction == Direction(direction)
     found = task.variants["mini"].baseline
@@ -121,7 +151,9 @@ def test_the_authors_own_tasks_are_known(folder: Path, name: str, direction: str
 
 def test_the_table_has_thirteen_names_and_no_placeholder() -> None:
     assert len(KNOWN) == 13
-    assert not any(known.baseline is not None and is_placeholder(known.baseline) for known in KNOWN.values())
+    assert not any(
+        known.baseline is not None and is_placeholder(known.baseline) for known in KNOWN.values()
+    )
 
 
 def test_mlab_toml_wins_over_the_table(folder: Path) -> None:
@@ -171,7 +203,12 @@ def test_prepare_runs_once(folder: Path, tmp_path: Path) -> None:
 
 def test_without_prepare_the_data_are_what_lies_there(folder: Path, tmp_path: Path) -> None:
     foreign_task(
-        folder, {"scripts/prepare.py": None, "env/test.csv": "id\nt1\n", "scripts/answer.csv": "id,label\nt1,no\n"}
+        folder,
+        {
+            "scripts/prepare.py": None,
+            "env/test.csv": "id\nt1\n",
+            "scripts/answer.csv": "id,label\nt1,no\n",
+        },
     )
     task = load_foreign(folder, "bench", tmp_path / "cache")
     assert not (task.folder / "env" / "test.csv").exists()
@@ -179,7 +216,9 @@ def test_without_prepare_the_data_are_what_lies_there(folder: Path, tmp_path: Pa
 
 
 def test_a_checkout_that_is_prepared_is_not_prepared_again(folder: Path, tmp_path: Path) -> None:
-    foreign_task(folder, {"scripts/prepare.py": "raise SystemExit('again')\n", "scripts/prepared": "success"})
+    foreign_task(
+        folder, {"scripts/prepare.py": "raise SystemExit('again')\n", "scripts/prepared": "success"}
+    )
     ready(load_foreign(folder, "bench", tmp_path / "cache"), tmp_path)
 
 
@@ -191,7 +230,9 @@ def test_without_a_list_all_files_of_env_are_the_agents(folder: Path, tmp_path: 
     assert set(ready(task, tmp_path).files) == {"test.csv"}
 
 
-def test_read_only_data_that_prepare_changes_are_the_changed_ones(folder: Path, tmp_path: Path) -> None:
+def test_read_only_data_that_prepare_changes_are_the_changed_ones(
+    folder: Path, tmp_path: Path
+) -> None:
     foreign_task(folder, {"env/test.csv": "before"})
     data = ready(load_foreign(folder, "bench", tmp_path / "cache"), tmp_path)
     assert (data.public / "test.csv").read_text().startswith("id\nt0\n")
@@ -199,7 +240,9 @@ def test_read_only_data_that_prepare_changes_are_the_changed_ones(folder: Path, 
 
 def test_starter_files_that_prepare_changes_are_an_error(folder: Path, tmp_path: Path) -> None:
     foreign_task(folder, {"env/test.csv": "before", "scripts/read_only_files.txt": None})
-    with pytest.raises(SuiteError, match=r"(?s)prepare\.py changes env/test\.csv.*read_only_files\.txt"):
+    with pytest.raises(
+        SuiteError, match=r"(?s)prepare\.py changes env/test\.csv.*read_only_files\.txt"
+    ):
         ready(load_foreign(folder, "bench", tmp_path / "cache"), tmp_path)
 
 
@@ -233,19 +276,25 @@ def test_a_prompt_is_not_answered_without_consent(folder: Path, tmp_path: Path) 
 @pytest.mark.parametrize("source", [ASKS, ASKS_BEHIND])
 def test_a_prompt_is_answered_with_consent(folder: Path, tmp_path: Path, source: str) -> None:
     foreign_task(folder, {"scripts/prepare.py": source})
-    assert set(ready(load_foreign(folder, "bench", tmp_path / "cache"), tmp_path, "guess").files) == {"test.csv"}
+    assert set(
+        ready(load_foreign(folder, "bench", tmp_path / "cache"), tmp_path, "guess").files
+    ) == {"test.csv"}
 
 
 def test_a_prompt_that_nobody_foresaw_does_not_hang(folder: Path, tmp_path: Path) -> None:
     foreign_task(folder, {"scripts/prepare.py": ASKS_BEHIND})
-    with pytest.raises(SuiteError, match=r"(?s)waits at a prompt: Download 2 GB\? \(y/N\).*--accept-rules"):
+    with pytest.raises(
+        SuiteError, match=r"(?s)waits at a prompt: Download 2 GB\? \(y/N\).*--accept-rules"
+    ):
         ready(load_foreign(folder, "bench", tmp_path / "cache"), tmp_path)
 
 
 # --- suites ------------------------------------------------------------------------------------------------------
 
 
-def test_a_suite_is_named_by_its_path(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suite_is_named_by_its_path(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     foreign_task(folder)
     foreign_task(folder.parent / "tool", {"scripts/eval.py": None})
     (folder.parent / "tasks.json").write_text("{}")
@@ -269,7 +318,9 @@ def test_a_suite_of_the_project_may_hold_such_folders(tmp_path: Path) -> None:
         ("./bench/guess/env", "holds no task"),
     ],
 )
-def test_a_path_that_is_no_suite_is_told_why(folder: Path, tmp_path: Path, suite: str, message: str) -> None:
+def test_a_path_that_is_no_suite_is_told_why(
+    folder: Path, tmp_path: Path, suite: str, message: str
+) -> None:
     foreign_task(folder)
     with pytest.raises(ConfigError, match=message):
         Catalog(tmp_path, tmp_path / "cache").tasks(suite)
@@ -291,10 +342,14 @@ def test_a_broken_folder_spoils_only_itself(folder: Path, tmp_path: Path) -> Non
     assert catalog.tasks("./bench")[1].fault == ""
 
 
-def test_folders_that_are_no_tasks_are_told_with_what_they_lack(folder: Path, tmp_path: Path) -> None:
+def test_folders_that_are_no_tasks_are_told_with_what_they_lack(
+    folder: Path, tmp_path: Path
+) -> None:
     foreign_task(folder.parent / "Guess")
     foreign_task(folder)
-    foreign_task(folder.parent / "tool", {"scripts/eval.py": None, "scripts/research_problem.txt": None})
+    foreign_task(
+        folder.parent / "tool", {"scripts/eval.py": None, "scripts/research_problem.txt": None}
+    )
     foreign_task(folder.parent / "bare", {"env/train.py": None})
     toy_task(folder.parent, "ours")
     (toy_task(folder.parent, "draft") / "task.toml").unlink()
@@ -310,19 +365,25 @@ def test_folders_that_are_no_tasks_are_told_with_what_they_lack(folder: Path, tm
     }
 
 
-def test_a_folder_of_none_but_incomplete_tasks_says_what_they_lack(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_of_none_but_incomplete_tasks_says_what_they_lack(
+    folder: Path, tmp_path: Path
+) -> None:
     foreign_task(folder, {"scripts/eval.py": None})
     with pytest.raises(ConfigError, match=r"holds no task: .*; guess has no scripts/eval\.py"):
         Catalog(tmp_path, tmp_path / "cache").tasks("./bench")
 
 
-@pytest.mark.parametrize("changed", [{"mlab.toml": "direction =\n"}, {"scripts/read_only_files.txt": "/etc/*\n"}])
+@pytest.mark.parametrize(
+    "changed", [{"mlab.toml": "direction =\n"}, {"scripts/read_only_files.txt": "/etc/*\n"}]
+)
 def test_whatever_is_wrong_with_a_folder_is_its_fault_alone(
     folder: Path, tmp_path: Path, changed: dict[str, str | None]
 ) -> None:
     foreign_task(folder)
     foreign_task(folder.parent / "odd", changed)
-    assert [bool(task.fault) for task in Catalog(tmp_path, tmp_path / "cache").tasks("./bench")] == [False, True]
+    assert [
+        bool(task.fault) for task in Catalog(tmp_path, tmp_path / "cache").tasks("./bench")
+    ] == [False, True]
 
 
 # --- what has to be installed ------------------------------------------------------------------------------------
@@ -330,8 +391,13 @@ def test_whatever_is_wrong_with_a_folder_is_its_fault_alone(
 
 def test_requirements_may_be_said_in_mlab_toml(folder: Path) -> None:
     foreign_task(folder, {"scripts/requirements.txt": "six\n"})
-    (folder / "mlab.toml").write_text('direction = "maximize"\nrequirements = ["numpy<2.4", "six"]\n')
-    assert load_foreign(folder, "bench", folder.parent.parent / "cache").requirements == ("six", "numpy<2.4")
+    (folder / "mlab.toml").write_text(
+        'direction = "maximize"\nrequirements = ["numpy<2.4", "six"]\n'
+    )
+    assert load_foreign(folder, "bench", folder.parent.parent / "cache").requirements == (
+        "six",
+        "numpy<2.4",
+    )
 
 
 EVAL_IMPORTS = """\
@@ -385,7 +451,9 @@ def test_code_that_is_no_python_is_left_for_who_runs_it(folder: Path) -> None:
 # --- evaluation --------------------------------------------------------------------------------------------------
 
 
-def test_the_evaluator_is_an_ordinary_one(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_evaluator_is_an_ordinary_one(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task = load(folder)
     data = ready(task, tmp_path)
     for name in ("submission", "scratch"):

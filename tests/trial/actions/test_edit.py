@@ -24,7 +24,9 @@ def undo(trial: Trial, name: str = "a.py") -> tuple[bool, str]:
 
 
 def test_the_edit_model_rewrites_a_file(make_trial: MakeTrial) -> None:
-    trial = make_trial(env={"a.py": b"one\ntwo\n"}, model=FakeModel(["Here:\n```python\none\nthree\n```\nDone."]))
+    trial = make_trial(
+        env={"a.py": b"one\ntwo\n"}, model=FakeModel(["Here:\n```python\none\nthree\n```\nDone."])
+    )
     ok, text = edit(trial)
     assert ok
     assert (trial.root / "a.py").read_text() == "one\nthree\n"
@@ -47,7 +49,9 @@ def test_a_missing_file_starts_empty_and_undoing_removes_it(make_trial: MakeTria
 
 
 def test_edits_are_undone_one_by_one_and_file_by_file(make_trial: MakeTrial) -> None:
-    trial = make_trial(env={"a.py": b"0\n", "a.py.bak": b"other\n"}, model=FakeModel(["1", "2", "x", "3"]))
+    trial = make_trial(
+        env={"a.py": b"0\n", "a.py.bak": b"other\n"}, model=FakeModel(["1", "2", "x", "3"])
+    )
     edit(trial)
     edit(trial)
     edit(trial, "a.py.bak", "a.py.bak")
@@ -66,7 +70,9 @@ def test_edits_are_undone_one_by_one_and_file_by_file(make_trial: MakeTrial) -> 
     assert sorted(os.listdir(trial.dir.backups)) == ["0001", "0002", "0003", "0004"]
 
 
-def test_saving_elsewhere_leaves_the_file_alone_and_backs_up_what_it_replaces(make_trial: MakeTrial) -> None:
+def test_saving_elsewhere_leaves_the_file_alone_and_backs_up_what_it_replaces(
+    make_trial: MakeTrial,
+) -> None:
     trial = make_trial(env={"a.py": b"a\n", "b.py": b"b\n"}, model=FakeModel(["new"]))
     assert edit(trial, "a.py", "b.py")[0]
     assert (trial.root / "a.py").read_text() == "a\n"
@@ -91,7 +97,9 @@ def test_an_edit_that_changes_nothing_says_so(make_trial: MakeTrial) -> None:
         (ConfigError("no model for edit"), "no model for edit"),
     ],
 )
-def test_a_model_that_fails_changes_nothing(make_trial: MakeTrial, reply: str | Exception, said: str) -> None:
+def test_a_model_that_fails_changes_nothing(
+    make_trial: MakeTrial, reply: str | Exception, said: str
+) -> None:
     trial = make_trial(env={"a.py": b"a\n"}, model=FakeModel([reply]))
     ok, text = edit(trial)
     assert not ok
@@ -179,6 +187,10 @@ def test_code_is_taken_out_of_its_fence(reply: str, content: str) -> None:
     assert unfenced(reply) == content
 
 
-@given(st.text(alphabet="ab \n#`", max_size=30).filter(lambda t: "```" not in t and t.strip() and t[-1] == "\n"))
+@given(
+    st.text(alphabet="ab \n#`", max_size=30).filter(
+        lambda t: "```" not in t and t.strip() and t[-1] == "\n"
+    )
+)
 def test_any_code_in_a_fence_comes_out_as_it_was(code: str) -> None:
     assert unfenced(f"Here it is:\n```python\n{code}```\nDone") == code

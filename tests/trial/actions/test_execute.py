@@ -18,7 +18,10 @@ from tests.trial.conftest import MakeTrial
 
 
 def test_a_script_runs_in_the_workspace(make_trial: MakeTrial) -> None:
-    code = b"import os, sys\nprint('out'); sys.stdout.flush()\nprint('err', file=sys.stderr)\nopen('made', 'w').close()"
+    code = (
+        b"import os, sys\nprint('out'); sys.stdout.flush()\nprint('err',"
+        b" file=sys.stderr)\nopen('made', 'w').close()"
+    )
     trial = make_trial(env={"lib/run.py": code})
     seen = trial.do("Execute Script", script_name="lib/run.py")
     assert seen.ok
@@ -30,12 +33,17 @@ def test_a_script_runs_in_the_workspace(make_trial: MakeTrial) -> None:
 
 
 def test_a_failed_script_says_its_status(make_trial: MakeTrial) -> None:
-    trial = make_trial(env={"a.py": b"print('before')\nraise SystemExit(3)", "b.py": b"1/0", "c.py": b""})
+    trial = make_trial(
+        env={"a.py": b"print('before')\nraise SystemExit(3)", "b.py": b"1/0", "c.py": b""}
+    )
     seen = trial.do("Execute Script", script_name="a.py")
     assert (seen.ok, seen.exit_status) == (False, 3)
     assert seen.text == "a.py failed with exit status 3. Its output:\nbefore\n"
     assert "ZeroDivisionError" in trial.do("Execute Script", script_name="b.py").text
-    assert trial.do("Execute Script", script_name="c.py").text == "c.py ran to its end. It printed nothing.\n"
+    assert (
+        trial.do("Execute Script", script_name="c.py").text
+        == "c.py ran to its end. It printed nothing.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,12 +61,17 @@ def test_a_name_that_looks_like_an_option_is_a_file(make_trial: MakeTrial) -> No
 
 
 def test_a_script_is_stopped_when_the_time_is_over(make_trial: MakeTrial) -> None:
-    trial = make_trial(env={"a.py": b"print('started')\nimport time\ntime.sleep(600)"}, budget=Budget(max_seconds=600))
+    trial = make_trial(
+        env={"a.py": b"print('started')\nimport time\ntime.sleep(600)"},
+        budget=Budget(max_seconds=600),
+    )
     trial.clock.now = 599.8
     seen = trial.do("Execute Script", script_name="a.py")
     assert not seen.ok
     assert seen.exit_status is None
-    assert seen.text.startswith("a.py was stopped because the time of the trial is used up: the budget is over.")
+    assert seen.text.startswith(
+        "a.py was stopped because the time of the trial is used up: the budget is over."
+    )
     assert trial.steps()[0].killed_for == "timeout"
 
 
@@ -85,7 +98,10 @@ def test_bytes_that_are_no_text_are_shown_as_such(make_trial: MakeTrial) -> None
 
 def test_the_python_process_keeps_its_variables(make_trial: MakeTrial) -> None:
     trial = make_trial(env={"mine.py": b"x = 5"})
-    assert trial.do("Python REPL", command="import mine\ny = mine.x * 2").text == "(nothing was printed)"
+    assert (
+        trial.do("Python REPL", command="import mine\ny = mine.x * 2").text
+        == "(nothing was printed)"
+    )
     assert trial.do("Python REPL", command="print(y)").text.strip() == "10"
     failed = trial.do("Python REPL", command="1/0")
     assert not failed.ok
@@ -124,7 +140,9 @@ class FakeConnection:
         pass
 
 
-def ended(killed_for: Any, *, signal: int | None = None, output: bytes = b"", total: int | None = None) -> Execution:
+def ended(
+    killed_for: Any, *, signal: int | None = None, output: bytes = b"", total: int | None = None
+) -> Execution:
     return Execution(None, output, len(output) if total is None else total, 1.0, killed_for, signal)
 
 
@@ -138,11 +156,16 @@ def ended(killed_for: Any, *, signal: int | None = None, output: bytes = b"", to
         (b"MemoryError", "Its memory is limited to 100 MiB."),
     ],
 )
-def test_a_limit_that_a_script_met_by_itself_is_said(make_trial: MakeTrial, output: bytes, said: str) -> None:
+def test_a_limit_that_a_script_met_by_itself_is_said(
+    make_trial: MakeTrial, output: bytes, said: str
+) -> None:
     resources = Resources(memory_mb=100, disk_mb=300)
     end = Execution(1, output, len(output), 1.0)
     trial = make_trial(env={"a.py": b""}, connection=FakeConnection(end), resources=resources)
-    assert f"a.py failed with exit status 1. {said} Its output:" in trial.do("Execute Script", script_name="a.py").text
+    assert (
+        f"a.py failed with exit status 1. {said} Its output:"
+        in trial.do("Execute Script", script_name="a.py").text
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,7 +194,9 @@ def test_every_way_to_end_has_a_sentence(make_trial: MakeTrial, end: Execution, 
 
 
 @pytest.mark.parametrize(("limit", "timeout"), [(60.0, 60.0), (float("inf"), None)])
-def test_the_remaining_time_bounds_an_execution(make_trial: MakeTrial, limit: float, timeout: float | None) -> None:
+def test_the_remaining_time_bounds_an_execution(
+    make_trial: MakeTrial, limit: float, timeout: float | None
+) -> None:
     connection = FakeConnection(Execution(0, b"", 0, 0.0))
     trial = make_trial(env={"a.py": b""}, connection=connection, budget=Budget(max_seconds=limit))
     trial.do("Execute Script", script_name="a.py")
@@ -192,7 +217,9 @@ def output(tmp_path: Path) -> Callable[[int, int], OutputFile]:
     return lambda threshold, limit: OutputFile(tmp_path / "out.txt", threshold, limit)
 
 
-def test_short_output_makes_no_file(output: Callable[[int, int], OutputFile], tmp_path: Path) -> None:
+def test_short_output_makes_no_file(
+    output: Callable[[int, int], OutputFile], tmp_path: Path
+) -> None:
     with output(10, 100) as sink:
         sink(b"12345")
         sink(b"67890")
@@ -201,7 +228,9 @@ def test_short_output_makes_no_file(output: Callable[[int, int], OutputFile], tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_file_of_an_output_is_bounded_and_says_so(output: Callable[[int, int], OutputFile], tmp_path: Path) -> None:
+def test_the_file_of_an_output_is_bounded_and_says_so(
+    output: Callable[[int, int], OutputFile], tmp_path: Path
+) -> None:
     with output(3, 8) as sink:
         for _ in range(1000):
             sink(b"12345")
@@ -213,10 +242,15 @@ def test_the_file_of_an_output_is_bounded_and_says_so(output: Callable[[int, int
 @pytest.mark.parametrize(
     ("limit", "asked", "timeout"), [(60.0, 5.0, 5.0), (60.0, 90.0, 60.0), (float("inf"), 5.0, 5.0)]
 )
-def test_an_agent_may_bound_a_step(make_trial: MakeTrial, limit: float, asked: float, timeout: float) -> None:
+def test_an_agent_may_bound_a_step(
+    make_trial: MakeTrial, limit: float, asked: float, timeout: float
+) -> None:
     connection = FakeConnection(ended("timeout", output=b"so far"))
     trial = make_trial(env={"a.py": b""}, connection=connection, budget=Budget(max_seconds=limit))
     seen = trial.env.execute(Action("Execute Script", {"script_name": "a.py"}), timeout=asked)
-    assert seen.text == f"a.py was stopped after the {asked:.0f} seconds that it may take. Its output:\nso far"
+    assert (
+        seen.text
+        == f"a.py was stopped after the {asked:.0f} seconds that it may take. Its output:\nso far"
+    )
     trial.do("Execute Script", script_name="a.py")
     assert connection.timeouts == [timeout, None if limit == float("inf") else limit]

@@ -28,7 +28,9 @@ def test_a_giant_folder_is_cut(make_trial: MakeTrial, monkeypatch: pytest.Monkey
 
 
 def test_reading(make_trial: MakeTrial) -> None:
-    trial = make_trial(env={"a.txt": "grüße\n".encode(), "empty": b"", "bin": b"\x00\x01", "latin": b"gr\xfc"})
+    trial = make_trial(
+        env={"a.txt": "grüße\n".encode(), "empty": b"", "bin": b"\x00\x01", "latin": b"gr\xfc"}
+    )
     assert trial.do("Read File", file_name="a.txt").text == "grüße\n"
     assert trial.do("Read File", file_name="empty").text == "(the file is empty)"
     assert trial.do("Read File", file_name="latin").text == "gr\ufffd"
@@ -39,7 +41,9 @@ def test_reading(make_trial: MakeTrial) -> None:
 
 
 @pytest.mark.parametrize("limit", [files.TEXT_LIMIT, 50_000])
-def test_a_long_file_is_cut_in_the_middle(make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_a_long_file_is_cut_in_the_middle(
+    make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
     monkeypatch.setattr(files, "TEXT_LIMIT", limit)  # below: only the two ends are read
     trial = make_trial(env={"long": b"A" * 50_000 + b"B" * 50_000})
     text = trial.do("Read File", file_name="long").text
@@ -51,7 +55,10 @@ def test_a_long_file_is_cut_in_the_middle(make_trial: MakeTrial, monkeypatch: py
 
 def test_writing_and_adding(make_trial: MakeTrial) -> None:
     trial = make_trial(env={"a.txt": b"old and long"})
-    assert trial.do("Write File", file_name="a.txt", content="nü").text == "a.txt has been written (2 characters)."
+    assert (
+        trial.do("Write File", file_name="a.txt", content="nü").text
+        == "a.txt has been written (2 characters)."
+    )
     assert trial.do("Append File", file_name="a.txt", content="!").ok
     assert trial.do("Append File", file_name="new/b.txt", content="b").ok
     assert (trial.root / "a.txt").read_text() == "nü!"
@@ -86,7 +93,10 @@ def test_copying(make_trial: MakeTrial) -> None:
         ("Append File", {"file_name": "eval.py", "content": "x"}),
         ("Copy File", {"source": "free.py", "destination": "train.csv"}),
         ("Copy File", {"source": "free.py", "destination": "./eval.py"}),
-        ("Edit Script (AI)", {"script_name": "free.py", "edit_instruction": "x", "save_name": "eval.py"}),
+        (
+            "Edit Script (AI)",
+            {"script_name": "free.py", "edit_instruction": "x", "save_name": "eval.py"},
+        ),
         ("Undo Edit Script", {"script_name": "eval.py"}),
         (
             "Edit Script Segment (AI)",
@@ -100,8 +110,12 @@ def test_copying(make_trial: MakeTrial) -> None:
         ),
     ],
 )
-def test_read_only_files_are_protected(make_trial: MakeTrial, name: str, args: dict[str, object]) -> None:
-    trial = make_trial(env={"eval.py": b"e", "free.py": b"f"}, public={"train.csv": b"t"}, read_only=("eval.py",))
+def test_read_only_files_are_protected(
+    make_trial: MakeTrial, name: str, args: dict[str, object]
+) -> None:
+    trial = make_trial(
+        env={"eval.py": b"e", "free.py": b"f"}, public={"train.csv": b"t"}, read_only=("eval.py",)
+    )
     seen = trial.do(name, **args)
     assert not seen.ok
     assert "is read-only" in seen.text
@@ -114,7 +128,12 @@ def test_inspecting_lines(make_trial: MakeTrial) -> None:
     trial = make_trial(env={"a.py": b"".join(b"line %d\n" % k for k in range(1, 301))})
 
     def inspect(first: object, last: object) -> tuple[bool, str]:
-        seen = trial.do("Inspect Script Lines", script_name="a.py", start_line_number=first, end_line_number=last)
+        seen = trial.do(
+            "Inspect Script Lines",
+            script_name="a.py",
+            start_line_number=first,
+            end_line_number=last,
+        )
         return seen.ok, seen.text
 
     assert inspect(2, 3) == (True, "Lines 2 to 3 of a.py, which has 300 lines:\n\nline 2\nline 3")
@@ -131,10 +150,14 @@ def test_inspecting_lines(make_trial: MakeTrial) -> None:
         assert said in text
 
 
-def test_inspecting_binary_or_giant_files(make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inspecting_binary_or_giant_files(
+    make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files.read_text, "__defaults__", (100,))
     trial = make_trial(env={"bin": b"\0", "long": b"x\n" * 60})
     for name, said in (("bin", "binary"), ("long", "more than 100 bytes")):
-        seen = trial.do("Inspect Script Lines", script_name=name, start_line_number=1, end_line_number=1)
+        seen = trial.do(
+            "Inspect Script Lines", script_name=name, start_line_number=1, end_line_number=1
+        )
         assert not seen.ok
         assert said in seen.text

@@ -22,7 +22,9 @@ def test_a_short_file_is_read_at_once(make_trial: MakeTrial) -> None:
 
 def test_a_long_file_is_read_in_blocks_and_put_together(make_trial: MakeTrial) -> None:
     content = b"A" * 10_000 + b"B" * 10_000 + b"C" * 5
-    trial = make_trial(env={"f": content}, model=FakeModel(["about A", "about B", "about C", "about all"]))
+    trial = make_trial(
+        env={"f": content}, model=FakeModel(["about A", "about B", "about C", "about all"])
+    )
     assert trial.do("Understand File", **ASK).text == "about all"
     prompts = [prompt for _, prompt in trial.model.asked]
     assert "A" * 10_000 in prompts[0]
@@ -34,7 +36,10 @@ def test_a_long_file_is_read_in_blocks_and_put_together(make_trial: MakeTrial) -
 def test_what_was_not_read_is_said(make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(understand, "MAX_READ", 10)
     trial = make_trial(env={"f": b"x" * 12}, model=FakeModel(["read"]))
-    assert trial.do("Understand File", **ASK).text == "read\n(The last 2 characters of f were not read.)"
+    assert (
+        trial.do("Understand File", **ASK).text
+        == "read\n(The last 2 characters of f were not read.)"
+    )
 
 
 def test_a_file_with_template_signs_is_read_as_it_is(make_trial: MakeTrial) -> None:
@@ -47,7 +52,10 @@ def test_its_failures_are_observations(make_trial: MakeTrial) -> None:
     trial = make_trial(env={"f": b"x", "bin": b"\0"}, model=FakeModel([ContextWindowError("long")]))
     assert "too long for the model" in trial.do("Understand File", **ASK).text
     assert "binary" in trial.do("Understand File", file_name="bin", things_to_look_for="x").text
-    assert "does not exist" in trial.do("Understand File", file_name="none", things_to_look_for="x").text
+    assert (
+        "does not exist"
+        in trial.do("Understand File", file_name="none", things_to_look_for="x").text
+    )
     assert [s.ok for s in trial.steps()] == [False, False, False]
 
 
@@ -77,7 +85,9 @@ def test_the_research_log_is_kept_and_asked(make_trial: MakeTrial) -> None:
 def test_nobody_helps_in_a_benchmark(make_trial: MakeTrial) -> None:
     seen = make_trial().do("Request Help", request="what now?")
     assert not seen.ok
-    assert seen.text == "Request Help: nobody is there to help in this run; decide yourself and go on"
+    assert (
+        seen.text == "Request Help: nobody is there to help in this run; decide yourself and go on"
+    )
 
 
 def test_the_final_answer_is_done(make_trial: MakeTrial) -> None:

@@ -48,7 +48,10 @@ def test_every_schema_is_closed_and_described(name: str) -> None:
     assert spec.schema["type"] == "object"
     assert spec.schema["additionalProperties"] is False
     assert spec.schema["required"] == ARGUMENTS[name]
-    assert all(p["type"] in ("string", "integer") and p["description"] for p in spec.schema["properties"].values())
+    assert all(
+        p["type"] in ("string", "integer") and p["description"]
+        for p in spec.schema["properties"].values()
+    )
     assert spec.name == name
     assert spec.summary.endswith(".")
     assert spec.returns
@@ -65,11 +68,13 @@ def test_every_schema_is_closed_and_described(name: str) -> None:
         ({"file_name": "a", "content": None}, "content is a NoneType, expected text"),
     ],
 )
-def test_wrong_arguments_get_the_usage(make_trial: MakeTrial, args: dict[str, Any], fault: str) -> None:
+def test_wrong_arguments_get_the_usage(
+    make_trial: MakeTrial, args: dict[str, Any], fault: str
+) -> None:
     seen = make_trial().do("Write File", **args)
     assert not seen.ok
-    assert seen.text == (
-        f"Write File: wrong arguments: {fault}. Usage: Write File "
+    assert (
+        seen.text == f"Write File: wrong arguments: {fault}. Usage: Write File "
         '{"file_name": "<a file of the workspace>", "content": "<the whole new content>"}'
     )
 
@@ -90,9 +95,12 @@ def test_other_numbers_are_refused(given: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "first"), [("List files", "List Files"), ("ReadFile", "Read File"), ("Edit Script", "Edit Script (AI)")]
+    ("asked", "first"),
+    [("List files", "List Files"), ("ReadFile", "Read File"), ("Edit Script", "Edit Script (AI)")],
 )
-def test_an_unknown_action_gets_all_names_nearest_first(make_trial: MakeTrial, asked: str, first: str) -> None:
+def test_an_unknown_action_gets_all_names_nearest_first(
+    make_trial: MakeTrial, asked: str, first: str
+) -> None:
     seen = make_trial().do(asked)
     assert not seen.ok
     assert seen.text.startswith(f"There is no action {asked!r}. The actions are: {first}, ")
@@ -105,4 +113,6 @@ def test_a_very_long_unknown_name_is_cut() -> None:
 
 def test_texts_are_cut_in_the_middle() -> None:
     assert shortened("abcdef", limit=6) == "abcdef"
-    assert shortened("abcdefg", "; see x", limit=4) == "ab\n[... 3 characters left out; see x ...]\nfg"
+    assert (
+        shortened("abcdefg", "; see x", limit=4) == "ab\n[... 3 characters left out; see x ...]\nfg"
+    )

@@ -45,7 +45,14 @@ def test_price_list_is_never_downloaded() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "HF_TOKEN", "ANTHROPIC_AUTH_TOKEN", "X_SECRET"],
+    [
+        "OPENAI_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "HF_TOKEN",
+        "ANTHROPIC_AUTH_TOKEN",
+        "X_SECRET",
+    ],
 )
 def test_secret_is_replaced_by_its_name(name: str) -> None:
     assert Redactor({name: KEY})(f"Bearer {KEY}, again {KEY}") == f"Bearer [{name}], again [{name}]"
@@ -53,7 +60,11 @@ def test_secret_is_replaced_by_its_name(name: str) -> None:
 
 def test_what_is_no_secret_stays() -> None:
     redact = Redactor(
-        {"HOME": "/home/somebody", "OPENAI_API_KEY": "short", "GOOGLE_APPLICATION_CREDENTIALS": "/a/file.json"}
+        {
+            "HOME": "/home/somebody",
+            "OPENAI_API_KEY": "short",
+            "GOOGLE_APPLICATION_CREDENTIALS": "/a/file.json",
+        }
     )
     assert redact("/home/somebody short /a/file.json") == "/home/somebody short /a/file.json"
 
@@ -65,7 +76,10 @@ def test_longer_secret_first() -> None:
 
 def test_tree() -> None:
     redact = Redactor({"A_KEY": KEY})
-    assert redact.tree({KEY: [KEY, (1, KEY)], "n": None}) == {"[A_KEY]": ["[A_KEY]", (1, "[A_KEY]")], "n": None}
+    assert redact.tree({KEY: [KEY, (1, KEY)], "n": None}) == {
+        "[A_KEY]": ["[A_KEY]", (1, "[A_KEY]")],
+        "n": None,
+    }
     assert redact.active
     assert not Redactor({}).active
     assert Redactor({}).tree({"a": (1,)}) == {"a": (1,)}

@@ -79,7 +79,12 @@ def test_hello_in_pieces(speaker: Speaker) -> None:
     speaker.socket.sendall(hello[:10])
     speaker.wait_until_read()
     speaker.socket.sendall(hello[10:])
-    assert speaker.hear() == {"event": "ready", "pid": speaker.server.pid, "threads": [], "failed": {}}
+    assert speaker.hear() == {
+        "event": "ready",
+        "pid": speaker.server.pid,
+        "threads": [],
+        "failed": {},
+    }
 
 
 def test_worker_that_leaves_before_hello(speaker: Speaker) -> None:
@@ -93,7 +98,13 @@ def test_kill(speaker: Speaker, tmp_path: Path) -> None:
     run(speaker, tmp_path, "hangs", request=7)
     assert speaker.hear()["event"] == "started"
     speaker.say(op="kill", id=7)
-    assert speaker.hear() == {"event": "ended", "id": 7, "status": -signal.SIGKILL, "leftovers": 0, "stuck": 0}
+    assert speaker.hear() == {
+        "event": "ended",
+        "id": 7,
+        "status": -signal.SIGKILL,
+        "leftovers": 0,
+        "stuck": 0,
+    }
 
 
 def test_kill_of_another_request_is_ignored(speaker: Speaker, tmp_path: Path) -> None:
@@ -117,7 +128,9 @@ def test_process_dies_with_its_server(speaker: Speaker, tmp_path: Path) -> None:
         time.sleep(0.001)
     speaker.server.kill()
     speaker.server.wait()
-    while processes.start_time(pid) and time.monotonic() < until:  # the kernel kills it: nobody else would
+    while (
+        processes.start_time(pid) and time.monotonic() < until
+    ):  # the kernel kills it: nobody else would
         time.sleep(0.001)
     assert processes.start_time(pid) == ""
 

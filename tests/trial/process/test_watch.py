@@ -83,7 +83,9 @@ def gone(pids: list[int]) -> bool:
         ("aborts", {}, "signalled", signal.SIGSEGV),
     ],
 )
-def test_ending(shared: Watch, tmp_path: Path, function: str, payload: dict[str, Any], how: str, status: int) -> None:
+def test_ending(
+    shared: Watch, tmp_path: Path, function: str, payload: dict[str, Any], how: str, status: int
+) -> None:
     ending = run(shared, tmp_path, function, **payload)
     assert (ending.how, ending.status) == (how, status)
     assert ending.clean is (function == "prints")
@@ -133,7 +135,9 @@ def test_process_stands_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "this one")
     out = tmp_path / "facts.json"
     with Watch(environ={"PATH": "/bin", "MLAB_X": "1"}, preload=["fractions"]) as watch:
-        ending = run(watch, tmp_path, "facts", out=str(out), module="fractions", nested={"a": [1, None]})
+        ending = run(
+            watch, tmp_path, "facts", out=str(out), module="fractions", nested={"a": [1, None]}
+        )
         server = watch.server_pid
     facts = json.loads(out.read_text())
     assert ending.clean
@@ -155,7 +159,8 @@ def test_server_has_one_thread(shared: Watch, tmp_path: Path) -> None:
 
 def test_threads_of_a_preload_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "busy_module.py").write_text(
-        "import threading\nthreading.Thread(target=threading.Event().wait, name='helper', daemon=True).start()\n"
+        "import threading\nthreading.Thread(target=threading.Event().wait, name='helper',"
+        " daemon=True).start()\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     with Watch(environ={}, preload=["busy_module"]) as watch:
@@ -167,7 +172,9 @@ def test_threads_of_a_preload_are_named(tmp_path: Path, monkeypatch: pytest.Monk
 def test_missing_preload_is_reported_and_harmless(tmp_path: Path) -> None:
     with Watch(environ={}, preload=["no_such_module"]) as watch:
         assert run(watch, tmp_path, "prints").clean
-        assert watch.failed == {"no_such_module": "ModuleNotFoundError: No module named 'no_such_module'"}
+        assert watch.failed == {
+            "no_such_module": "ModuleNotFoundError: No module named 'no_such_module'"
+        }
 
 
 def test_preload_that_raises_is_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +260,9 @@ def test_server_killed_between_two_processes(watch: Watch, tmp_path: Path) -> No
     assert endings[-1].clean
 
 
-def test_stopped_server_is_given_up(watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_server_is_given_up(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def freeze(_: int) -> None:
         noted(tmp_path, 2)
         for name in ("_ANSWER_SECONDS", "_EXIT_SECONDS"):
@@ -289,9 +298,16 @@ WORKER = """
 
 
 def start_worker(tmp_path: Path) -> tuple[subprocess.Popen[str], list[int]]:
-    """A worker in the middle of a trial, and the process ids of its server, the trial and the trial's daemon."""
+    """A worker in the middle of a trial, and the process ids of its server, the trial and the
+    trial's daemon."""
     worker = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(WORKER), str(tmp_path / "pids"), str(tmp_path / "log")],
+        [
+            sys.executable,
+            "-c",
+            textwrap.dedent(WORKER),
+            str(tmp_path / "pids"),
+            str(tmp_path / "log"),
+        ],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
@@ -311,7 +327,9 @@ def test_killed_worker_leaves_nothing(tmp_path: Path) -> None:
         assert gone(pids)
 
 
-def test_worker_killed_together_with_its_server_leaves_orphans_to_the_next(watch: Watch, tmp_path: Path) -> None:
+def test_worker_killed_together_with_its_server_leaves_orphans_to_the_next(
+    watch: Watch, tmp_path: Path
+) -> None:
     worker, pids = start_worker(tmp_path)
     with worker:
         children = processes.descendants(worker.pid)

@@ -1,4 +1,5 @@
-"""Broken submissions: a strict evaluator refuses them all, a careless one is found out; other kinds than csv."""
+"""Broken submissions: a strict evaluator refuses them all, a careless one is found out; other kinds
+than csv."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def test_a_careless_evaluator_is_found_out(tmp_path: Path, monkeypatch: pytest.M
 
 def test_nothing_that_is_scored(tmp_path: Path) -> None:
     lenient = STRICT.replace(
-        "    truth =", "    if not (submission_dir / 'submission.csv').is_file():\n        return 0.0\n    truth ="
+        "    truth =",
+        "    if not (submission_dir / 'submission.csv').is_file():\n        return 0.0\n   "
+        " truth =",
     )
     found = finding("fuzz", sound_task(tmp_path / "guess", evaluator=lenient))
     assert "missing: scored 0 all the same" in found.facts["faults"]
@@ -54,7 +57,9 @@ def test_nothing_that_is_scored(tmp_path: Path) -> None:
 
 def test_not_a_number(tmp_path: Path) -> None:
     """Where the reference hands in numbers, what is no number has to be refused."""
-    strict = STRICT.replace("read_submission, text", "number, read_submission").replace(": text", ": number")
+    strict = STRICT.replace("read_submission, text", "number, read_submission").replace(
+        ": text", ": number"
+    )
     task = sound_task(tmp_path / "guess", evaluator=strict)
     for script in ("env/train.py", "reference/train.py"):
         code = (task / script).read_text().replace('== "yes"', '== "1"')
@@ -64,7 +69,10 @@ def test_not_a_number(tmp_path: Path) -> None:
     edit(task / "evaluator.py", "number", "float")
     edit(task / "evaluator.py", "read_answers, float, ", "read_answers, ")
     faults = finding("fuzz", task).facts["faults"]
-    assert [fault.partition(":")[0] for fault in faults] == ["NaN in column label", "inf in column label"]
+    assert [fault.partition(":")[0] for fault in faults] == [
+        "NaN in column label",
+        "inf in column label",
+    ]
 
 
 CSV_TOML = 'kind = "csv"\npath = "submission.csv"\ncolumns = ["id", "label"]'
@@ -84,10 +92,14 @@ def evaluate(submission_dir, answers_dir):
 """
 
 
-def script_task(folder: Path, catch: str = "raise InvalidSubmission(f'train.py: {error!r}') from None") -> Path:
+def script_task(
+    folder: Path, catch: str = "raise InvalidSubmission(f'train.py: {error!r}') from None"
+) -> Path:
     """The answer is what a function returns."""
     starter, better = (f"def answer():\n    return {score}\n# {'-' * 80}\n" for score in (0.6, 1.0))
-    task = sound_task(folder, evaluator=SCRIPT.replace("CATCH", catch), train=starter, better_train=better)
+    task = sound_task(
+        folder, evaluator=SCRIPT.replace("CATCH", catch), train=starter, better_train=better
+    )
     edit(task / "task.toml", CSV_TOML, 'kind = "script"\npath = "train.py"')
     return task
 
@@ -98,7 +110,10 @@ def test_a_script(tmp_path: Path) -> None:
     assert found.status == "ok"
     assert len(found.facts["verdicts"]) == 11
     assert found.facts["verdicts"]["truncated file"] == "scored"
-    assert (finding("order", task).status, finding("order", task).reason) == ("not_applicable", "a script has no rows")
+    assert (finding("order", task).status, finding("order", task).reason) == (
+        "not_applicable",
+        "a script has no rows",
+    )
     degenerate = finding("degenerate", task)
     assert degenerate.facts["submissions"] == {
         "untouched workspace": 0.6,
@@ -111,7 +126,9 @@ def test_a_script(tmp_path: Path) -> None:
 def test_a_script_whose_failure_is_blamed_on_the_task(tmp_path: Path) -> None:
     found = finding("fuzz", script_task(tmp_path / "guess", "raise"))
     assert found.status == "fail"
-    assert any(fault.startswith("a program that fails: task_error") for fault in found.facts["faults"])
+    assert any(
+        fault.startswith("a program that fails: task_error") for fault in found.facts["faults"]
+    )
 
 
 DIRECTORY = """\
@@ -133,13 +150,17 @@ def directory_task(folder: Path, parse: str) -> Path:
         f"open('model/weights', 'w').write('{score}')\n"
         for score in ("0.60", "1.00")
     )
-    task = sound_task(folder, evaluator=DIRECTORY.replace("PARSE", parse), train=starter, better_train=better)
+    task = sound_task(
+        folder, evaluator=DIRECTORY.replace("PARSE", parse), train=starter, better_train=better
+    )
     edit(task / "task.toml", CSV_TOML, 'kind = "directory"\npath = "model"')
     return task
 
 
 def test_a_directory(tmp_path: Path) -> None:
-    found = finding("fuzz", directory_task(tmp_path / "guess", "float(weights.isascii() and len(weights) == 4)"))
+    found = finding(
+        "fuzz", directory_task(tmp_path / "guess", "float(weights.isascii() and len(weights) == 4)")
+    )
     assert found.status == "ok"
     verdicts = found.facts["verdicts"]
     assert verdicts["weights missing"] == "no_submission"
@@ -157,7 +178,9 @@ def test_every_mutant_is_another_file(tmp_path: Path) -> None:
     """A mutant breaks its copy and never the submission, whose files it may share."""
     original = "id,label\na,1\nb,2\nc,1\n"
     seen = set()
-    for number, mutant in enumerate(mutants(write(tmp_path / "valid", original), Submission("csv", "s.csv"))):
+    for number, mutant in enumerate(
+        mutants(write(tmp_path / "valid", original), Submission("csv", "s.csv"))
+    ):
         folder = tmp_path / str(number)
         folder.mkdir()
         os.link(tmp_path / "valid" / "s.csv", folder / "s.csv")
@@ -184,7 +207,9 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_constants(tmp_path: Path) -> None:
-    table = read_table(write(tmp_path / "valid", "n,id,w\n1,a,x\n3,b,y\n3,c,y\n") / "s.csv", ["id", "n", "w"])
+    table = read_table(
+        write(tmp_path / "valid", "n,id,w\n1,a,x\n3,b,y\n3,c,y\n") / "s.csv", ["id", "n", "w"]
+    )
     assert {name: made.rows for name, made in constants(table)} == {
         "first value": (("1", "a", "x"), ("1", "b", "x"), ("1", "c", "x")),
         "most frequent value": (("3", "a", "y"), ("3", "b", "y"), ("3", "c", "y")),
@@ -194,7 +219,8 @@ def test_constants(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("", "no rows"), ("a,b\n1\n", "different lengths"), ("a,b\n1,1\n1,1\n", "no column of ids")]
+    ("text", "reason"),
+    [("", "no rows"), ("a,b\n1\n", "different lengths"), ("a,b\n1,1\n1,1\n", "no column of ids")],
 )
 def test_what_is_no_table(tmp_path: Path, text: str, reason: str) -> None:
     with pytest.raises(Unavailable, match=reason):

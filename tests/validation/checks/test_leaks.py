@@ -36,8 +36,10 @@ def test_a_sound_task_has_no_leak(tmp_path: Path) -> None:
     found = leak(tmp_path)
     assert (found.status, found.reason) == (
         "ok",
-        "1 column and 0 other files of answers, 4 visible files; "
-        "the sandbox's view: not applicable, local hides nothing",
+        (
+            "1 column and 0 other files of answers, 4 visible files; "
+            "the sandbox's view: not applicable, local hides nothing"
+        ),
     )
 
 
@@ -46,7 +48,10 @@ def test_a_sound_task_has_no_leak(tmp_path: Path) -> None:
     [
         # joined by id, in another order, under another name and code
         (
-            'write(public / "more.csv", ["who", "n"], [(k, int(label(x) == "yes")) for k, x in reversed(test)])',
+            (
+                'write(public / "more.csv", ["who", "n"], [(k, int(label(x) == "yes")) for k, x in'
+                " reversed(test)])"
+            ),
             "more.csv: n determines (100% of errors saved) label of answers/answers.csv, row by id",
         ),
         # the answers themselves among others
@@ -56,44 +61,77 @@ def test_a_sound_task_has_no_leak(tmp_path: Path) -> None:
         ),
         # several values stand for each answer
         (
-            'write(public / "hash.csv", ["id", "bucket"], [(k, (x >= 40) * 10 + x % 5) for k, x in test])',
-            "hash.csv: bucket determines (100% of errors saved) label of answers/answers.csv, row by id",
+            (
+                'write(public / "hash.csv", ["id", "bucket"], [(k, (x >= 40) * 10 + x % 5) for k, x'
+                " in test])"
+            ),
+            (
+                "hash.csv: bucket determines (100% of errors saved) label of answers/answers.csv,"
+                " row by id"
+            ),
         ),
         # no ids: the place tells
         (
             '(public / "order.txt").write_text("\\n".join(str(x // 40 > 0) for k, x in test))',
-            "order.txt: line determines (100% of errors saved) label of answers/answers.csv, row by its place",
+            (
+                "order.txt: line determines (100% of errors saved) label of answers/answers.csv,"
+                " row by its place"
+            ),
         ),
         (
-            '(public / "n.json").write_text(__import__("json").dumps([{"a": k, "b": label(x)} for k, x in test]))',
+            (
+                '(public / "n.json").write_text(__import__("json").dumps([{"a": k, "b": label(x)}'
+                " for k, x in test]))"
+            ),
             "n.json: b equals label of answers/answers.csv, row by id",
         ),
         (
-            '(public / "n.json").write_text(__import__("json").dumps({k: x >= 40 for k, x in test}))',
-            "n.json: value determines (100% of errors saved) label of answers/answers.csv, row by id",
+            (
+                '(public / "n.json").write_text(__import__("json").dumps({k: x >= 40 for k, x in'
+                " test}))"
+            ),
+            (
+                "n.json: value determines (100% of errors saved) label of answers/answers.csv, row"
+                " by id"
+            ),
         ),
         (
             '__import__("numpy").save(public / "n.npy", [x >= 40 for k, x in test])',
-            "n.npy: value determines (100% of errors saved) label of answers/answers.csv, row by its place",
+            (
+                "n.npy: value determines (100% of errors saved) label of answers/answers.csv, row"
+                " by its place"
+            ),
         ),
         (
-            '(public / "n.csv.gz").write_bytes(__import__("gzip").compress(("id,y\\n" + "\\n".join('
-            'f"{k},{label(x)}" for k, x in test)).encode()))',
+            (
+                '(public / "n.csv.gz").write_bytes(__import__("gzip").compress(("id,y\\n" +'
+                ' "\\n".join(f"{k},{label(x)}" for k, x in test)).encode()))'
+            ),
             "n.csv: y equals label of answers/answers.csv, row by id",
         ),
         (
-            '__import__("pyarrow.parquet").parquet.write_table(__import__("pyarrow").table({"k": [k for k, x in test], '
-            '"y": [x >= 40 for k, x in test]}), public / "n.parquet")',
-            "n.parquet:table.csv: y determines (100% of errors saved) label of answers/answers.csv, row by id",
+            (
+                '__import__("pyarrow.parquet").parquet.write_table(__import__("pyarrow").table({"k":'
+                ' [k for k, x in test], "y": [x >= 40 for k, x in test]}), public / "n.parquet")'
+            ),
+            (
+                "n.parquet:table.csv: y determines (100% of errors saved) label of"
+                " answers/answers.csv, row by id"
+            ),
         ),
         # opaque files: a run of answers as bytes
         (
-            '__import__("PIL.Image").Image.frombytes("L", (len(test), 1), bytes(int(x >= 40) for k, x in test))'
-            '.save(public / "n.png")',
+            (
+                '__import__("PIL.Image").Image.frombytes("L", (len(test), 1), bytes(int(x >= 40)'
+                ' for k, x in test)).save(public / "n.png")'
+            ),
             "n.png:pixels holds a run of label of answers/answers.csv",
         ),
         (
-            '(public / "n.pkl").write_bytes(__import__("pickle").dumps([int(x >= 40) for k, x in test]))',
+            (
+                '(public / "n.pkl").write_bytes(__import__("pickle").dumps([int(x >= 40) for k, x'
+                " in test]))"
+            ),
             "n.pkl holds a run of label of answers/answers.csv",
         ),
         (
@@ -101,7 +139,10 @@ def test_a_sound_task_has_no_leak(tmp_path: Path) -> None:
             "weights.bin holds a run of label of answers/answers.csv",
         ),
         (
-            '(public / "log.md").write_text("predicted " + " ".join(label(x) for k, x in test) + " in the end")',
+            (
+                '(public / "log.md").write_text("predicted " + " ".join(label(x) for k, x in test)'
+                ' + " in the end")'
+            ),
             "log.md holds a run of label of answers/answers.csv",
         ),
     ],
@@ -113,7 +154,9 @@ def test_a_leak(tmp_path: Path, line: str, reason: str) -> None:
 
 def test_what_was_not_looked_into_is_told(tmp_path: Path) -> None:
     lines = [f'(public / "{n}.jpg").write_bytes(b"\\xff\\xd8\\xff a picture")' for n in range(2)]
-    found = leak(tmp_path, *lines, '(public / "a.zst").write_bytes(b"\\x28\\xb5\\x2f\\xfd something")')
+    found = leak(
+        tmp_path, *lines, '(public / "a.zst").write_bytes(b"\\x28\\xb5\\x2f\\xfd something")'
+    )
     assert found.status == "ok"
     assert found.reason.endswith("; not looked into: 2 x jpeg image (pixels: lossy), 1 x zstd file")
     assert found.facts["closed"] == {"jpeg image (pixels: lossy)": 2, "zstd file": 1}
@@ -124,7 +167,10 @@ def test_answers_among_the_starter_files(tmp_path: Path) -> None:
     lines = "".join(f"b{i},{'yes' if 7 * i % 100 >= 40 else 'no'}\n" for i in range(100))
     (task / "env" / "cache.csv").write_text("id,label\n" + lines)
     found = finding("leaks", task)
-    assert (found.status, found.reason) == ("fail", "cache.csv: label equals label of answers/answers.csv, row by id")
+    assert (found.status, found.reason) == (
+        "fail",
+        "cache.csv: label equals label of answers/answers.csv, row by id",
+    )
 
 
 NUMBERS = """\
@@ -148,7 +194,11 @@ def prepare(raw, public, answers, variant):
         ("y", "fail", "test.csv: x equals label"),
         ("2.2 * y + 1", "fail", "test.csv: x has the order (rank correlation 1.0000) of label"),
         ("-y ** 3", "fail", "test.csv: x has the order (rank correlation 1.0000) of label"),
-        ("truth[-i]", "fail", "test.csv: x has the values of label of answers/answers.csv in another order"),
+        (
+            "truth[-i]",
+            "fail",
+            "test.csv: x has the values of label of answers/answers.csv in another order",
+        ),
         ("y + rng.uniform(-150, 150)", "ok", ""),
     ],
 )
@@ -160,7 +210,9 @@ def test_numbers(tmp_path: Path, visible: str, status: str, words: str) -> None:
 
 
 def test_the_rank_that_counts_can_be_set(tmp_path: Path) -> None:
-    task = sound_task(tmp_path / "guess", data=NUMBERS.replace("VISIBLE", "y + rng.uniform(-150, 150)"))
+    task = sound_task(
+        tmp_path / "guess", data=NUMBERS.replace("VISIBLE", "y + rng.uniform(-150, 150)")
+    )
     assert "rank correlation 0.9" in finding("leaks", task, leaks=LeakLimits(rank=0.9)).reason
 
 
@@ -184,7 +236,9 @@ def prepare(raw, public, answers, variant):
 """
 
 
-@pytest.mark.parametrize(("shown", "status"), [("b'head' + masks", "fail"), ("masks[:2000]", "ok"), ("b'x'", "ok")])
+@pytest.mark.parametrize(
+    ("shown", "status"), [("b'head' + masks", "fail"), ("masks[:2000]", "ok"), ("b'x'", "ok")]
+)
 def test_files_without_columns(tmp_path: Path, shown: str, status: str) -> None:
     found = finding("leaks", sound_task(tmp_path / "guess", data=OPAQUE.replace("SHOWN", shown)))
     assert found.status == status
@@ -193,9 +247,14 @@ def test_files_without_columns(tmp_path: Path, shown: str, status: str) -> None:
 
 
 def test_packing_hides_nothing(tmp_path: Path) -> None:
-    data = OPAQUE.replace('(answers / "masks.bin").write_bytes(masks)', PACKED).replace("SHOWN", "b'head' + masks")
+    data = OPAQUE.replace('(answers / "masks.bin").write_bytes(masks)', PACKED).replace(
+        "SHOWN", "b'head' + masks"
+    )
     found = finding("leaks", sound_task(tmp_path / "guess", data=data))
-    assert (found.status, found.reason) == ("fail", "images.bin holds 16 of 16 pieces of answers/masks.bin")
+    assert (found.status, found.reason) == (
+        "fail",
+        "images.bin holds 16 of 16 pieces of answers/masks.bin",
+    )
 
 
 PACKED = "(answers / 'masks.bin.gz').write_bytes(__import__('gzip').compress(masks))"
@@ -218,21 +277,26 @@ def test_a_column_that_does_not_count_is_no_answer(tmp_path: Path) -> None:
     """The month of a visit stands beside the answers, and in the public data too."""
     data = DATA.replace(
         'write(answers / "answers.csv", ["id", "label"], [(key, label(x)) for key, x in test])',
-        'write(answers / "answers.csv", ["id", "month", "label"], [(k, x % 7, label(x)) for k, x in test])\n'
-        '    write(public / "months.csv", ["id", "month"], [(k, x % 7) for k, x in test])',
+        'write(answers / "answers.csv", ["id", "month", "label"], [(k, x % 7, label(x)) for k, x in'
+        ' test])\n    write(public / "months.csv", ["id", "month"], [(k, x % 7) for k, x in test])',
     )
     task = sound_task(tmp_path / "guess", data=data)
     text = (task / "evaluator.py").read_text()
     (task / "evaluator.py").write_text(
         text.replace(
-            'columns={"label": text})\n    given', 'columns={"label": text, "month": text})\n    given'
+            'columns={"label": text})\n    given',
+            'columns={"label": text, "month": text})\n    given',
         ).replace("== label for key, label in", '== {"label": row["label"]} for key, row in')
     )
     assert finding("leaks", task).status == "ok"
     (task / "evaluator.py").write_text(
-        (task / "evaluator.py").read_text().replace("sum(", "sum(int(row['month']) == int(key[1:]) * 7 % 100 % 7 and ")
+        (task / "evaluator.py")
+        .read_text()
+        .replace("sum(", "sum(int(row['month']) == int(key[1:]) * 7 % 100 % 7 and ")
     )
-    assert finding("leaks", task).facts["found"] == ["months.csv: month equals month of answers/answers.csv, row by id"]
+    assert finding("leaks", task).facts["found"] == [
+        "months.csv: month equals month of answers/answers.csv, row by id"
+    ]
 
 
 class OpenBench(Bench):
@@ -242,7 +306,9 @@ class OpenBench(Bench):
 
     def open(self, workspace: Workspace) -> Connection:
         mounts = (*workspace.mounts, Mount(self.shown, "/mnt/shown"))
-        return self.sandbox.open(SandboxSpec(workspace.root, "mlab-test-open", mounts, self.task.resources))
+        return self.sandbox.open(
+            SandboxSpec(workspace.root, "mlab-test-open", mounts, self.task.resources)
+        )
 
 
 @needs_bwrap
@@ -250,7 +316,9 @@ def test_answers_in_the_sandbox(tmp_path: Path) -> None:
     task = with_data(tmp_path / "guess")
     shown = tmp_path / "shown"
     shown.mkdir()
-    (shown / "notes.txt").write_text(", ".join("yes" if 7 * i % 100 >= 40 else "no" for i in range(100)))
+    (shown / "notes.txt").write_text(
+        ", ".join("yes" if 7 * i % 100 >= 40 else "no" for i in range(100))
+    )
     made = OpenBench(subject(task), settings(task, sandbox="bubblewrap"))
     made.shown = shown
     with made:
@@ -262,4 +330,7 @@ def test_answers_in_the_sandbox(tmp_path: Path) -> None:
 @needs_bwrap
 def test_the_sandbox_shows_no_answers(tmp_path: Path) -> None:
     found = finding("leaks", with_data(tmp_path / "guess"), sandbox="bubblewrap")
-    assert (found.status, found.reason) == ("ok", "1 column and 0 other files of answers, 4 visible files")
+    assert (found.status, found.reason) == (
+        "ok",
+        "1 column and 0 other files of answers, 4 visible files",
+    )

@@ -1,4 +1,5 @@
-"""Hands out the test data month by month and collects the predictions, as the competition's own server did.
+"""Hands out the test data month by month and collects the predictions, as the competition's own
+server did.
 
 env = make_env()
 for test, test_peptides, test_proteins, sample_submission in env.iter_test():
@@ -25,14 +26,18 @@ class MockApi:
         self.predictions = []
 
     def iter_test(self):
-        """Yield (test, test_peptides, test_proteins, sample_submission) of each month; each needs a predict()."""
+        """Yield (test, test_peptides, test_proteins, sample_submission) of each month; each needs a
+        predict()."""
         for number, month in enumerate(self.months):
             if len(self.predictions) != number:
                 raise RuntimeError("call predict() for this month before asking for the next one")
-            yield tuple(table[table[GROUP] == month].reset_index(drop=True) for table in self.tables)
+            yield tuple(
+                table[table[GROUP] == month].reset_index(drop=True) for table in self.tables
+            )
 
     def predict(self, predictions):
-        """Take a table with the columns prediction_id and rating; the last month's call writes the submission."""
+        """Take a table with the columns prediction_id and rating; the last month's call writes the
+        submission."""
         self.predictions.append(predictions[["prediction_id", "rating"]].copy())
         if len(self.predictions) == len(self.months):
             pd.concat(self.predictions).to_csv(self.target, index=False)

@@ -1,4 +1,5 @@
-"""Predict UPDRS ratings from the month of the visit alone, and write submission.csv through the API."""
+"""Predict UPDRS ratings from the month of the visit alone, and write submission.csv through the
+API."""
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,11 @@ def smapep1(truth, predicted):
 
 
 def training_rows(clinical, target):
-    """Visits whose rating is known now and at all later times: patients, months, ratings at the four times."""
-    known = clinical.dropna(subset=[target]).set_index(["patient_id", "visit_month"])[target].to_dict()
+    """Visits whose rating is known now and at all later times: patients, months, ratings at the
+    four times."""
+    known = (
+        clinical.dropna(subset=[target]).set_index(["patient_id", "visit_month"])[target].to_dict()
+    )
     patients, months, ratings = [], [], []
     for patient, month in known:
         row = [known.get((patient, month + wait)) for wait in WAITS]
@@ -37,7 +41,9 @@ if __name__ == "__main__":
     clinical = pd.read_csv("train_clinical_data.csv")
     proteins = pd.read_csv("train_proteins.csv")
     peptides = pd.read_csv("train_peptides.csv")
-    print(f"{clinical['patient_id'].nunique()} patients, {len(clinical)} visits, {len(proteins)} protein measurements")
+    print(
+        f"{clinical['patient_id'].nunique()} patients, {len(clinical)} visits, {len(proteins)} protein measurements"
+    )
 
     models = {}
     for target in TARGETS:
@@ -52,7 +58,10 @@ if __name__ == "__main__":
     env = public_timeseries_testing_util.make_env()
     for test, _test_peptides, _test_proteins, sample_submission in env.iter_test():
         month = test["visit_month"].iloc[0]
-        predicted = {target: dict(zip(WAITS, models[target].predict([[month]])[0], strict=True)) for target in TARGETS}
+        predicted = {
+            target: dict(zip(WAITS, models[target].predict([[month]])[0], strict=True))
+            for target in TARGETS
+        }
         parts = sample_submission["prediction_id"].str.extract(r"(updrs_\d)_plus_(\d+)_months")
         ratings = [predicted[target][int(wait)] for target, wait in parts.itertuples(index=False)]
         sample_submission["rating"] = np.round(ratings)

@@ -1,4 +1,5 @@
-"""For each part of the UPDRS the one rating that is best on the training visits, for everybody and at all times."""
+"""For each part of the UPDRS the one rating that is best on the training visits, for everybody and
+at all times."""
 
 import numpy as np
 import pandas as pd

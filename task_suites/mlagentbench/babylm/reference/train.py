@@ -1,4 +1,5 @@
-"""Train a small GPT-2 from scratch on babylm_data/babylm_10M, by one cycle of the learning rate, without dropout."""
+"""Train a small GPT-2 from scratch on babylm_data/babylm_10M, by one cycle of the learning rate,
+without dropout."""
 
 import json
 import math
@@ -57,7 +58,9 @@ def main():
 
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
     steps = EPOCHS * (len(train) // batch_size)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, rate, total_steps=steps, pct_start=0.1
+    )
     for epoch in range(EPOCHS):
         model.train()
         order = torch.randperm(len(train))[: len(train) // batch_size * batch_size]

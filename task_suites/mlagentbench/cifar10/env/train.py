@@ -27,7 +27,9 @@ def load_batch(name):
 def load_training_data():
     """All five training batches as one."""
     batches = [load_batch(f"data_batch_{number}") for number in range(1, 6)]
-    return torch.cat([images for images, _ in batches]), torch.cat([labels for _, labels in batches])
+    return torch.cat([images for images, _ in batches]), torch.cat(
+        [labels for _, labels in batches]
+    )
 
 
 class Net(nn.Module):
@@ -61,7 +63,10 @@ if __name__ == "__main__":
     train_images, train_labels = load_training_data()
     test_images, _ = load_batch("test_batch")
     train_loader = DataLoader(
-        TensorDataset(train_images, train_labels), batch_size=BATCH_SIZE, shuffle=True, drop_last=True
+        TensorDataset(train_images, train_labels),
+        batch_size=BATCH_SIZE,
+        shuffle=True,
+        drop_last=True,
     )
 
     model = Net().to(device)
@@ -75,7 +80,12 @@ if __name__ == "__main__":
             loss = criterion(model(images.to(device)), labels.to(device))
             loss.backward()
             optimizer.step()
-        accuracy = (predict(model, train_images).argmax(dim=1) == train_labels).float().mean().item()
-        print(f"epoch {epoch + 1}: last loss {loss.item():.4f}, training accuracy {accuracy:.4f}", flush=True)
+        accuracy = (
+            (predict(model, train_images).argmax(dim=1) == train_labels).float().mean().item()
+        )
+        print(
+            f"epoch {epoch + 1}: last loss {loss.item():.4f}, training accuracy {accuracy:.4f}",
+            flush=True,
+        )
 
     pd.DataFrame(predict(model, test_images).numpy()).to_csv("submission.csv")

@@ -1,8 +1,7 @@
 """Train a small convolutional network on images in CIFAR-10's layout and write submission.csv.
 
-Against the starter: AdamW with one cycle of the learning rate instead of SGD at 0.1, smaller batches, more epochs,
-three small convolutions with batch normalisation, and mirrored images.
-"""
+Against the starter: AdamW with one cycle of the learning rate instead of SGD at 0.1, smaller
+batches, more epochs, three small convolutions with batch normalisation, and mirrored images."""
 
 import pickle
 from pathlib import Path
@@ -30,7 +29,9 @@ def load_batch(name):
 def load_training_data():
     """All five training batches as one."""
     batches = [load_batch(f"data_batch_{number}") for number in range(1, 6)]
-    return torch.cat([images for images, _ in batches]), torch.cat([labels for _, labels in batches])
+    return torch.cat([images for images, _ in batches]), torch.cat(
+        [labels for _, labels in batches]
+    )
 
 
 def block(channels, filters):
@@ -57,11 +58,13 @@ def mirrored(images):
 
 
 def predict(model, images):
-    """Probabilities of the ten classes for every image, in order: the mean over the image and its mirror image."""
+    """Probabilities of the ten classes for every image, in order: the mean over the image and its
+    mirror image."""
     model.eval()
     with torch.no_grad():
         views = [
-            (model(part.to(device)).softmax(dim=1) + model(part.flip(3).to(device)).softmax(dim=1)) / 2
+            (model(part.to(device)).softmax(dim=1) + model(part.flip(3).to(device)).softmax(dim=1))
+            / 2
             for part in images.split(500)
         ]
     return torch.cat(views).cpu()
@@ -82,7 +85,9 @@ if __name__ == "__main__":
         for start in range(0, len(images) - BATCH_SIZE + 1, BATCH_SIZE):
             chosen = order[start : start + BATCH_SIZE]
             optimizer.zero_grad()
-            loss = F.cross_entropy(model(mirrored(images[chosen]).to(device)), labels[chosen].to(device))
+            loss = F.cross_entropy(
+                model(mirrored(images[chosen]).to(device)), labels[chosen].to(device)
+            )
             loss.backward()
             optimizer.step()
             schedule.step()

@@ -1,4 +1,5 @@
-"""The network: encode the state of the algorithm, process it, decode the next state; as many steps as nodes."""
+"""The network: encode the state of the algorithm, process it, decode the next state; as many steps
+as nodes."""
 
 import torch
 from processors import TripletMPNN
@@ -6,7 +7,8 @@ from torch import nn
 
 
 def build_model(settings):
-    """What train.py trains and the evaluator loads; `settings` is the content of checkpoints/settings.json."""
+    """What train.py trains and the evaluator loads; `settings` is the content of
+    checkpoints/settings.json."""
     return Net(settings["hidden"])
 
 
@@ -17,14 +19,17 @@ class Net(nn.Module):
         super().__init__()
         self.hidden = hidden
         self.encode_nodes = nn.Linear(2, hidden)  # position, whether it is the node of this step
-        self.encode_edges = nn.Linear(5, hidden)  # weight, edge, and the state: length, known, pointer
+        self.encode_edges = nn.Linear(
+            5, hidden
+        )  # weight, edge, and the state: length, known, pointer
         self.processor = TripletMPNN(hidden)
         self.lengths = PairDecoder(hidden)
         self.known = PairDecoder(hidden)
         self.pointers = PointerDecoder(hidden)
 
     def forward(self, weights):
-        """Weights (graphs, n, n), 0 where there is no edge -> scores (graphs, n, n, n) of each pointer's target."""
+        """Weights (graphs, n, n), 0 where there is no edge -> scores (graphs, n, n, n) of each
+        pointer's target."""
         return self.unroll(weights)[-1][0]
 
     def unroll(self, weights):
@@ -38,8 +43,12 @@ class Net(nn.Module):
         for k in range(n):
             current = torch.zeros(n, device=weights.device)
             current[k] = 1.0
-            nodes = self.encode_nodes(torch.stack([position, current], dim=-1)).expand(graphs, n, self.hidden)
-            pairs = self.encode_edges(torch.stack([weights, edges, state[1], state[2], state[0]], dim=-1))
+            nodes = self.encode_nodes(torch.stack([position, current], dim=-1)).expand(
+                graphs, n, self.hidden
+            )
+            pairs = self.encode_edges(
+                torch.stack([weights, edges, state[1], state[2], state[0]], dim=-1)
+            )
             hidden, messages = self.processor(nodes, pairs, hidden)
             z = torch.cat([nodes, hidden], dim=-1)
             pointers = self.pointers(z, messages)
@@ -75,4 +84,6 @@ class PointerDecoder(nn.Module):
 
     def forward(self, z, edges):
         pairs = self.first(z)[:, :, None] + self.second(z)[:, None] + self.edge(edges)
-        return self.score(torch.maximum(pairs[:, :, :, None], self.target(z)[:, None, None])).squeeze(-1)
+        return self.score(
+            torch.maximum(pairs[:, :, :, None], self.target(z)[:, None, None])
+        ).squeeze(-1)

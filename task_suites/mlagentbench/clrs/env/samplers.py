@@ -6,7 +6,8 @@ TRAINING_DENSITIES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def random_graphs(rng, count, size, densities=(0.5,)):
-    """Undirected Erdos-Renyi graphs as matrices of weights (count, size, size); 0 where there is no edge."""
+    """Undirected Erdos-Renyi graphs as matrices of weights (count, size, size); 0 where there is no
+    edge."""
     density = rng.choice(densities, size=count)[:, None, None]
     edges = rng.random((count, size, size)) < density
     weights = rng.random((count, size, size))
@@ -15,11 +16,12 @@ def random_graphs(rng, count, size, densities=(0.5,)):
 
 
 def floyd_warshall(weights):
-    """The pointers Pi, where Pi[i, j] is the node before j on the shortest path from i, and the steps to them.
+    """The pointers Pi, where Pi[i, j] is the node before j on the shortest path from i, and the
+    steps to them.
 
-    Step k of the three step arrays (first axis) is the state before paths over node k are considered: pointers,
-    lengths of the known paths, and whether a path is known. Pi[i, j] is i where there is no path.
-    """
+    Step k of the three step arrays (first axis) is the state before paths over node k are
+    considered: pointers, lengths of the known paths, and whether a path is known. Pi[i, j] is i
+    where there is no path."""
     count, size, _ = weights.shape
     lengths = weights.copy()
     known = (weights != 0) | np.eye(size, dtype=bool)

@@ -1,4 +1,5 @@
-"""Train the network to imitate the algorithm on small graphs; save the best weights to checkpoints/."""
+"""Train the network to imitate the algorithm on small graphs; save the best weights to
+checkpoints/."""
 
 import json
 from pathlib import Path
@@ -23,7 +24,8 @@ def sample(rng, count, size, densities=TRAINING_DENSITIES):
 
 
 def loss_of(decoded, pointers, lengths, known):
-    """Cross entropy of the last pointers, and the mean over steps of the losses of the states on the way."""
+    """Cross entropy of the last pointers, and the mean over steps of the losses of the states on
+    the way."""
     size = len(decoded)
     loss = F.cross_entropy(decoded[-1][0].flatten(0, 2), pointers[-1].flatten())
     for step in range(size - 1):
@@ -57,7 +59,9 @@ def main():
     best = -1.0
     for step in range(1, settings["steps"] + 1):
         model.train()
-        weights, *truth = sample(rng, settings["batch_size"], settings["sizes"][step % len(settings["sizes"])])
+        weights, *truth = sample(
+            rng, settings["batch_size"], settings["sizes"][step % len(settings["sizes"])]
+        )
         loss = loss_of(model.unroll(weights, truth), *truth)
         optimizer.zero_grad()
         loss.backward()
@@ -65,7 +69,9 @@ def main():
         optimizer.step()
         if step % settings["validate_every"] == 0:
             found = accuracy(model, validation[0], validation[1])
-            print(f"step {step}: loss {loss.item():.3f}, accuracy on graphs of the largest training size {found:.3f}")
+            print(
+                f"step {step}: loss {loss.item():.3f}, accuracy on graphs of the largest training size {found:.3f}"
+            )
             if found > best:
                 best = found
                 torch.save(model.state_dict(), folder / "best.pt")

@@ -1,4 +1,5 @@
-"""Train a convolutional network to name the animals in underwater images and write submission.csv."""
+"""Train a convolutional network to name the animals in underwater images and write
+submission.csv."""
 
 import json
 from pathlib import Path
@@ -48,7 +49,12 @@ class Net(nn.Module):
         self.features = nn.Sequential(*layers, nn.Flatten())
         size = 64 * (IMAGE_SIZE // 16) ** 2
         self.head = nn.Sequential(
-            nn.Linear(size, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, 64), nn.ReLU(), nn.Dropout(0.5)
+            nn.Linear(size, 128),
+            nn.ReLU(),
+            nn.Dropout(0.5),
+            nn.Linear(128, 64),
+            nn.ReLU(),
+            nn.Dropout(0.5),
         )
         self.out = nn.Linear(64, CATEGORIES)
 
@@ -79,10 +85,17 @@ if __name__ == "__main__":
             loss = criterion(model(images[part].to(device)), targets[part].to(device))
             loss.backward()
             optimizer.step()
-        validation = nn.functional.binary_cross_entropy(predict(model, images[cut:]), targets[cut:]).item()
-        print(f"epoch {epoch + 1}: last loss {loss.item():.4f}, validation loss {validation:.4f}", flush=True)
+        validation = nn.functional.binary_cross_entropy(
+            predict(model, images[cut:]), targets[cut:]
+        ).item()
+        print(
+            f"epoch {epoch + 1}: last loss {loss.item():.4f}, validation loss {validation:.4f}",
+            flush=True,
+        )
 
     ranking = predict(model, load_images(test_ids)).argsort(dim=1, descending=True)[:, :RANKED] + 1
-    submission = pd.DataFrame({"id": test_ids, "categories": [" ".join(map(str, row.tolist())) for row in ranking]})
+    submission = pd.DataFrame(
+        {"id": test_ids, "categories": [" ".join(map(str, row.tolist())) for row in ranking]}
+    )
     submission["osd"] = 1.0
     submission.to_csv("submission.csv", index=False)

@@ -1,9 +1,9 @@
 """Train a convolutional network to name the animals in underwater images and write submission.csv.
 
-Against the starter: a network that takes the maximum over all places, since an animal may be anywhere; no dropout, more
-epochs and all images; mirror images would not help, as the animals are not symmetric. The out-of-sample score is how
-little light the water has got: training images come from less deep water, and red light goes first.
-"""
+Against the starter: a network that takes the maximum over all places, since an animal may be
+anywhere; no dropout, more epochs and all images; mirror images would not help, as the animals are
+not symmetric. The out-of-sample score is how little light the water has got: training images come
+from less deep water, and red light goes first."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,12 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.features = nn.Sequential(
-            *block(3, 16), nn.MaxPool2d(2), *block(16, 48), nn.MaxPool2d(2), *block(48, 96), *block(96, 96)
+            *block(3, 16),
+            nn.MaxPool2d(2),
+            *block(16, 48),
+            nn.MaxPool2d(2),
+            *block(48, 96),
+            *block(96, 96),
         )
         self.out = nn.Linear(96, CATEGORIES)
         nn.init.constant_(self.out.bias, -4.0)  # most categories are in few images
@@ -61,7 +66,9 @@ class Net(nn.Module):
 def darkness(images):
     """From 0 to 1: the rank of the water's gradient from top to bottom, relative to its blue."""
     rows = images.median(dim=3).values
-    light = (rows[:, :, :8].mean(dim=2) - rows[:, :, -8:].mean(dim=2)).sum(dim=1) / rows[:, 2].mean(dim=1)
+    light = (rows[:, :, :8].mean(dim=2) - rows[:, :, -8:].mean(dim=2)).sum(dim=1) / rows[:, 2].mean(
+        dim=1
+    )
     return (-light).argsort().argsort().float() / (len(images) - 1)
 
 
@@ -91,6 +98,8 @@ if __name__ == "__main__":
     with torch.no_grad():
         scores = torch.cat([model(part.to(device)).cpu() for part in test_images.split(256)])
     ranking = scores.argsort(dim=1, descending=True)[:, :RANKED] + 1
-    submission = pd.DataFrame({"id": test_ids, "categories": [" ".join(map(str, row.tolist())) for row in ranking]})
+    submission = pd.DataFrame(
+        {"id": test_ids, "categories": [" ".join(map(str, row.tolist())) for row in ranking]}
+    )
     submission["osd"] = darkness(test_images).numpy()
     submission.to_csv("submission.csv", index=False)

@@ -1,4 +1,5 @@
-"""Grades of essays: load the data, fit a model, write submission.csv. The model is still to be made."""
+"""Grades of essays: load the data, fit a model, write submission.csv. The model is still to be
+made."""
 
 import numpy as np
 import pandas as pd
@@ -32,9 +33,14 @@ if __name__ == "__main__":
     print(f"{len(train)} essays to train on, {len(valid)} for validation, {len(test)} to predict")
 
     model = train_model(
-        train["full_text"].tolist(), train[GRADES].to_numpy(), valid["full_text"].tolist(), valid[GRADES].to_numpy()
+        train["full_text"].tolist(),
+        train[GRADES].to_numpy(),
+        valid["full_text"].tolist(),
+        valid[GRADES].to_numpy(),
     )
-    print(f"MCRMSE on the training essays: {mcrmse(train[GRADES].to_numpy(), predict(model, train['full_text'])):.4f}")
+    print(
+        f"MCRMSE on the training essays: {mcrmse(train[GRADES].to_numpy(), predict(model, train['full_text'])):.4f}"
+    )
     print(
         f"MCRMSE on the validation essays: {mcrmse(valid[GRADES].to_numpy(), predict(model, valid['full_text'])):.4f}"
     )

@@ -15,7 +15,8 @@ SEED = 42
 
 
 class Counts(BaseEstimator, TransformerMixin):
-    """What a bag of words does not say: lengths, punctuation, paragraphs, capitals, variety and rare words."""
+    """What a bag of words does not say: lengths, punctuation, paragraphs, capitals, variety and
+    rare words."""
 
     def fit(self, texts, y=None):
         known = {}
@@ -46,12 +47,19 @@ def mcrmse(true, predicted):
 def train_model(texts, grades):
     """Case and punctuation are kept: they are part of what is graded."""
     words = TfidfVectorizer(
-        ngram_range=(1, 2), token_pattern=r"[^\s.,]+|[.,]", lowercase=False, sublinear_tf=True, min_df=2
+        ngram_range=(1, 2),
+        token_pattern=r"[^\s.,]+|[.,]",
+        lowercase=False,
+        sublinear_tf=True,
+        min_df=2,
     )
-    pieces = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), lowercase=False, sublinear_tf=True, min_df=3)
+    pieces = TfidfVectorizer(
+        analyzer="char_wb", ngram_range=(2, 4), lowercase=False, sublinear_tf=True, min_df=3
+    )
     counts = make_pipeline(Counts(), StandardScaler())
     features = FeatureUnion(
-        [("words", words), ("pieces", pieces), ("counts", counts)], transformer_weights={"counts": 0.3}
+        [("words", words), ("pieces", pieces), ("counts", counts)],
+        transformer_weights={"counts": 0.3},
     )
     return make_pipeline(features, Ridge(1.5)).fit(texts, grades)
 

@@ -1,4 +1,5 @@
-"""Grades of essays without reading them: every essay gets the mean grades of the training essays."""
+"""Grades of essays without reading them: every essay gets the mean grades of the training
+essays."""
 
 import pandas as pd
 

@@ -53,4 +53,6 @@ valid_mae = mean_absolute_error(valid_y, model.predict(valid_X))
 print(f"mean absolute error: train {train_mae:,.0f}, validation {valid_mae:,.0f}")
 
 predictions = model.predict(test_X)
-pd.DataFrame({"Id": test_data.index, "SalePrice": predictions}).to_csv("submission.csv", index=False)
+pd.DataFrame({"Id": test_data.index, "SalePrice": predictions}).to_csv(
+    "submission.csv", index=False
+)

@@ -1,4 +1,5 @@
-"""House prices: load the data, fit a model, write submission.csv. The block in the middle is yours to fill in."""
+"""House prices: load the data, fit a model, write submission.csv. The block in the middle is yours
+to fill in."""
 
 import pandas as pd
 from sklearn.model_selection import train_test_split
@@ -49,4 +50,6 @@ train_X, valid_X, train_y, valid_y = train_test_split(X, y, random_state=1)
 print(f"mean absolute error: train {train_mae:,.0f}, validation {valid_mae:,.0f}")
 
 predictions = model.predict(test_X)
-pd.DataFrame({"Id": test_data.index, "SalePrice": predictions}).to_csv("submission.csv", index=False)
+pd.DataFrame({"Id": test_data.index, "SalePrice": predictions}).to_csv(
+    "submission.csv", index=False
+)

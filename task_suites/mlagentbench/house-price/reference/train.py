@@ -10,7 +10,8 @@ QUALITY = {"Po": 1, "Fa": 2, "TA": 3, "Gd": 4, "Ex": 5}
 
 
 def features(table):
-    """Numbers for all columns: grades in their order, other words by rank of price, and a few sums."""
+    """Numbers for all columns: grades in their order, other words by rank of price, and a few
+    sums."""
     table = table.copy()
     for column in table.columns:
         if pd.api.types.is_numeric_dtype(table[column]):
@@ -55,8 +56,12 @@ def fit(table, target):
 
 train_X, valid_X, train_y, valid_y = train_test_split(features(train_data), price, random_state=1)
 tried = fit(train_X, train_y)
-print(f"validation: mean absolute error {mean_absolute_error(valid_y, np.exp(tried.predict(valid_X))):,.0f}")
+print(
+    f"validation: mean absolute error {mean_absolute_error(valid_y, np.exp(tried.predict(valid_X))):,.0f}"
+)
 
 final = fit(features(train_data), price)
 predictions = np.exp(final.predict(features(test_data)))
-pd.DataFrame({"Id": test_data.index, "SalePrice": predictions}).to_csv("submission.csv", index=False)
+pd.DataFrame({"Id": test_data.index, "SalePrice": predictions}).to_csv(
+    "submission.csv", index=False
+)

@@ -6,12 +6,14 @@ import numpy as np
 def rle_encode(mask):
     """The pixels of a mask (rows, columns) that are not 0, as "start length start length ...".
 
-    Pixels are numbered from 1, from top to bottom and then from left to right; an empty mask is "-".
-    """
+    Pixels are numbered from 1, from top to bottom and then from left to right; an empty mask is
+    "-"."""
     flat = np.concatenate([[0], np.asarray(mask).T.ravel() != 0, [0]]).astype(int)
     edges = np.flatnonzero(np.diff(flat)) + 1
     starts, ends = edges[::2], edges[1::2]
-    return " ".join(f"{start} {end - start}" for start, end in zip(starts, ends, strict=True)) or "-"
+    return (
+        " ".join(f"{start} {end - start}" for start, end in zip(starts, ends, strict=True)) or "-"
+    )
 
 
 def rle_decode(text, shape):

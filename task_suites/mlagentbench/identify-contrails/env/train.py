@@ -22,8 +22,12 @@ def normalised(values, low, high):
 
 
 def false_colour(folder):
-    """Red, green and blue from the infrared bands 11, 14 and 15 of the labelled frame, each from 0 to 1."""
-    band = {n: np.load(folder / f"band_{n}.npy")[..., LABELLED_FRAME].astype(np.float32) for n in (11, 14, 15)}
+    """Red, green and blue from the infrared bands 11, 14 and 15 of the labelled frame, each from 0
+    to 1."""
+    band = {
+        n: np.load(folder / f"band_{n}.npy")[..., LABELLED_FRAME].astype(np.float32)
+        for n in (11, 14, 15)
+    }
     red = normalised(band[15] - band[14], -4, 2)
     green = normalised(band[14] - band[11], -4, 5)
     blue = normalised(band[14], 243, 303)
@@ -70,11 +74,17 @@ if __name__ == "__main__":
             optimizer.step()
             found.append(scores.argmax(dim=1).cpu())
             truth.append(masks)
-        print(f"epoch {epoch + 1}: last loss {loss.item():.4f}, Dice {dice(torch.cat(found), torch.cat(truth)):.4f}")
+        print(
+            f"epoch {epoch + 1}: last loss {loss.item():.4f}, Dice {dice(torch.cat(found), torch.cat(truth)):.4f}"
+        )
 
     rows = []
     with torch.no_grad():
         for images, records in DataLoader(Records("test", with_masks=False), batch_size=BATCH_SIZE):
             masks = model(images.to(device)).argmax(dim=1).cpu().numpy()
-            rows += [(record, rle_encode(mask)) for record, mask in zip(records, masks, strict=True)]
-    pd.DataFrame(rows, columns=["record_id", "encoded_pixels"]).to_csv("submission.csv", index=False)
+            rows += [
+                (record, rle_encode(mask)) for record, mask in zip(records, masks, strict=True)
+            ]
+    pd.DataFrame(rows, columns=["record_id", "encoded_pixels"]).to_csv(
+        "submission.csv", index=False
+    )

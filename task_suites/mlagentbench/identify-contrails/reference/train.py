@@ -1,8 +1,7 @@
 """Train a small U-Net on false-colour images of contrails and write submission.csv.
 
-Against the starter: a network that sees a pixel's neighbourhood, a reasonable learning rate, several epochs, images
-that are read once, and mirrored copies.
-"""
+Against the starter: a network that sees a pixel's neighbourhood, a reasonable learning rate,
+several epochs, images that are read once, and mirrored copies."""
 
 from pathlib import Path
 
@@ -26,8 +25,12 @@ def normalised(values, low, high):
 
 
 def false_colour(folder):
-    """Red, green and blue from the infrared bands 11, 14 and 15 of the labelled frame, each from 0 to 1."""
-    band = {n: np.load(folder / f"band_{n}.npy")[..., LABELLED_FRAME].astype(np.float32) for n in (11, 14, 15)}
+    """Red, green and blue from the infrared bands 11, 14 and 15 of the labelled frame, each from 0
+    to 1."""
+    band = {
+        n: np.load(folder / f"band_{n}.npy")[..., LABELLED_FRAME].astype(np.float32)
+        for n in (11, 14, 15)
+    }
     red = normalised(band[15] - band[14], -4, 2)
     green = normalised(band[14] - band[11], -4, 5)
     blue = normalised(band[14], 243, 303)
@@ -47,7 +50,11 @@ class UNet(nn.Module):
 
     def __init__(self, width=8):
         super().__init__()
-        self.down1, self.down2, self.bottom = block(3, width), block(width, 2 * width), block(2 * width, 4 * width)
+        self.down1, self.down2, self.bottom = (
+            block(3, width),
+            block(width, 2 * width),
+            block(2 * width, 4 * width),
+        )
         self.up2, self.up1 = block(6 * width, 2 * width), block(3 * width, width)
         self.head = nn.Conv2d(width, 2, 1)
 
@@ -78,7 +85,9 @@ if __name__ == "__main__":
     criterion = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 3.0], device=device))
     optimizer = torch.optim.Adam(model.parameters())
     steps = EPOCHS * -(-len(images) // BATCH_SIZE)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=LEARNING_RATE, total_steps=steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=LEARNING_RATE, total_steps=steps
+    )
     for epoch in range(EPOCHS):
         for part in torch.randperm(len(images)).split(BATCH_SIZE):
             inputs, targets = mirrored(images[part], masks[part])
@@ -95,4 +104,6 @@ if __name__ == "__main__":
         for folder in sorted(Path("test").iterdir()):
             scores = model(torch.from_numpy(false_colour(folder))[None].to(device))
             rows.append((folder.name, rle_encode(scores.argmax(dim=1)[0].cpu().numpy())))
-    pd.DataFrame(rows, columns=["record_id", "encoded_pixels"]).to_csv("submission.csv", index=False)
+    pd.DataFrame(rows, columns=["record_id", "encoded_pixels"]).to_csv(
+        "submission.csv", index=False
+    )

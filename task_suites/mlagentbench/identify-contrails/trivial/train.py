@@ -1,4 +1,5 @@
-"""Every pixel of every test record is a contrail: better than none at all, since the metric is the Dice coefficient."""
+"""Every pixel of every test record is a contrail: better than none at all, since the metric is the
+Dice coefficient."""
 
 from pathlib import Path
 

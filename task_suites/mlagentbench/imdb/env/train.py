@@ -1,4 +1,5 @@
-"""Film reviews: load the data, train a classifier, write submission.csv. The block in the middle is to be filled in."""
+"""Film reviews: load the data, train a classifier, write submission.csv. The block in the middle is
+to be filled in."""
 
 import pandas as pd
 from sklearn.model_selection import train_test_split

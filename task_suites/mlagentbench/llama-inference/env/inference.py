@@ -14,7 +14,8 @@ def load_model(folder):
 
 
 def generate(model, tokens, new_tokens):
-    """Tokens (batch, length) -> the same with `new_tokens` more, each the one with the highest score."""
+    """Tokens (batch, length) -> the same with `new_tokens` more, each the one with the highest
+    score."""
     with torch.no_grad():
         for _ in range(new_tokens):
             scores = model.logits(tokens)[:, -1]

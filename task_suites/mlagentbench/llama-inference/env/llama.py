@@ -1,4 +1,5 @@
-"""A Llama-like language model in plain PyTorch, with weights from a folder in the layout of Hugging Face."""
+"""A Llama-like language model in plain PyTorch, with weights from a folder in the layout of Hugging
+Face."""
 
 import json
 from pathlib import Path
@@ -9,7 +10,8 @@ from safetensors.torch import load_file
 
 
 class Llama:
-    """Rotary positions, grouped keys and values, gated feed-forward layers; everything in 32-bit numbers."""
+    """Rotary positions, grouped keys and values, gated feed-forward layers; everything in 32-bit
+    numbers."""
 
     def __init__(self, config, weights):
         self.config = config
@@ -19,15 +21,20 @@ class Llama:
         self.size = config["hidden_size"] // self.heads
 
     def logits(self, tokens):
-        """Tokens (batch, length) -> scores (batch, length, vocabulary) of the token that follows each of them."""
+        """Tokens (batch, length) -> scores (batch, length, vocabulary) of the token that follows
+        each of them."""
         x = self.weights["model.embed_tokens.weight"][tokens]
         length = tokens.shape[1]
         cos, sin = self.rotations(length)
         mask = torch.full((length, length), float("-inf")).triu(1)
         for layer in range(self.config["num_hidden_layers"]):
             name = f"model.layers.{layer}."
-            x = x + self.attention(name + "self_attn.", self.norm(name + "input_layernorm", x), cos, sin, mask)
-            x = x + self.feed_forward(name + "mlp.", self.norm(name + "post_attention_layernorm", x))
+            x = x + self.attention(
+                name + "self_attn.", self.norm(name + "input_layernorm", x), cos, sin, mask
+            )
+            x = x + self.feed_forward(
+                name + "mlp.", self.norm(name + "post_attention_layernorm", x)
+            )
         head = self.weights.get("lm_head.weight", self.weights["model.embed_tokens.weight"])
         return self.norm("model.norm", x) @ head.T
 
@@ -40,7 +47,8 @@ class Llama:
         return x @ self.weights[name + ".weight"].T
 
     def rotations(self, length):
-        """Cosines and sines (length, size of a head) of the angles by which positions are turned."""
+        """Cosines and sines (length, size of a head) of the angles by which positions are
+        turned."""
         steps = torch.arange(0, self.size, 2) / self.size
         angles = torch.arange(length)[:, None] / self.config["rope_theta"] ** steps
         angles = torch.cat([angles, angles], dim=-1)
@@ -49,9 +57,21 @@ class Llama:
     def attention(self, name, x, cos, sin, mask):
         """Causal attention; several heads share one group of keys and values."""
         batch, length, _ = x.shape
-        q = self.linear(name + "q_proj", x).view(batch, length, self.heads, self.size).transpose(1, 2)
-        k = self.linear(name + "k_proj", x).view(batch, length, self.groups, self.size).transpose(1, 2)
-        v = self.linear(name + "v_proj", x).view(batch, length, self.groups, self.size).transpose(1, 2)
+        q = (
+            self.linear(name + "q_proj", x)
+            .view(batch, length, self.heads, self.size)
+            .transpose(1, 2)
+        )
+        k = (
+            self.linear(name + "k_proj", x)
+            .view(batch, length, self.groups, self.size)
+            .transpose(1, 2)
+        )
+        v = (
+            self.linear(name + "v_proj", x)
+            .view(batch, length, self.groups, self.size)
+            .transpose(1, 2)
+        )
         q, k = turned(q, cos, sin), turned(k, cos, sin)
         k = k.repeat_interleave(self.heads // self.groups, dim=1)
         v = v.repeat_interleave(self.heads // self.groups, dim=1)
@@ -72,5 +92,8 @@ def turned(x, cos, sin):
 def from_folder(folder):
     """The model of `folder`/config.json and `folder`/model.safetensors."""
     config = json.loads((Path(folder) / "config.json").read_text())
-    weights = {name: tensor.float() for name, tensor in load_file(Path(folder) / "model.safetensors").items()}
+    weights = {
+        name: tensor.float()
+        for name, tensor in load_file(Path(folder) / "model.safetensors").items()
+    }
     return Llama(config, weights)

@@ -41,7 +41,9 @@ def predict(model, x):
     """The most likely subject of every row."""
     model.eval()
     with torch.no_grad():
-        return torch.cat([model(part.to(device)).argmax(dim=-1).cpu() for part in x.split(BATCH_SIZE)])
+        return torch.cat(
+            [model(part.to(device)).argmax(dim=-1).cpu() for part in x.split(BATCH_SIZE)]
+        )
 
 
 if __name__ == "__main__":
@@ -49,7 +51,9 @@ if __name__ == "__main__":
     y = load("raw/node-label", "int64").flatten()  # -1 for the papers to predict
     edges = load("raw/edge", "int64")  # citing and cited paper
     train, valid, test = load_split()
-    print(f"{len(x)} papers, {len(edges)} citations; {len(train)} to train on, {len(valid)} to validate on")
+    print(
+        f"{len(x)} papers, {len(edges)} citations; {len(train)} to train on, {len(valid)} to validate on"
+    )
 
     model = MLP(in_channels=128, hidden_channels=16, out_channels=172).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1)
@@ -62,6 +66,11 @@ if __name__ == "__main__":
             loss.backward()
             optimizer.step()
         accuracy = (predict(model, x[valid]) == y[valid]).float().mean().item()
-        print(f"epoch {epoch + 1}: last loss {loss.item():.4f}, validation accuracy {accuracy:.4f}", flush=True)
+        print(
+            f"epoch {epoch + 1}: last loss {loss.item():.4f}, validation accuracy {accuracy:.4f}",
+            flush=True,
+        )
 
-    pd.DataFrame({"node": test, "label": predict(model, x[test])}).to_csv("submission.csv", index=False)
+    pd.DataFrame({"node": test, "label": predict(model, x[test])}).to_csv(
+        "submission.csv", index=False
+    )

@@ -1,4 +1,5 @@
-"""Subjects of papers from features averaged over one and two steps of citations, and from neighbours' subjects."""
+"""Subjects of papers from features averaged over one and two steps of citations, and from
+neighbours' subjects."""
 
 from pathlib import Path
 
@@ -65,7 +66,8 @@ if __name__ == "__main__":
     known = torch.zeros(len(x), CLASSES)
     known[train, y[train]] = 1
     once = averaged(x, edges)
-    # A paper's own subject never comes back to it: only its neighbours' are looked at, one step away.
+    # A paper's own subject never comes back to it: only its neighbours' are looked at, one step
+    # away.
     inputs = torch.cat([x, once, averaged(once, edges), averaged(known, edges)], dim=1)
 
     model = MLP(inputs.shape[1], 256, CLASSES).to(device)
@@ -81,6 +83,11 @@ if __name__ == "__main__":
             optimizer.step()
             schedule.step()
         accuracy = (predict(model, inputs[valid]) == y[valid]).float().mean().item()
-        print(f"epoch {epoch + 1}: last loss {loss.item():.4f}, validation accuracy {accuracy:.4f}", flush=True)
+        print(
+            f"epoch {epoch + 1}: last loss {loss.item():.4f}, validation accuracy {accuracy:.4f}",
+            flush=True,
+        )
 
-    pd.DataFrame({"node": test, "label": predict(model, inputs[test])}).to_csv("submission.csv", index=False)
+    pd.DataFrame({"node": test, "label": predict(model, inputs[test])}).to_csv(
+        "submission.csv", index=False
+    )

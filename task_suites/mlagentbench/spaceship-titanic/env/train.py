@@ -1,4 +1,5 @@
-"""Spaceship Titanic: load the data, fit a model, write submission.csv. The block in the middle is yours to fill in."""
+"""Spaceship Titanic: load the data, fit a model, write submission.csv. The block in the middle is
+yours to fill in."""
 
 import pandas as pd
 from sklearn.linear_model import LogisticRegression  # noqa: F401 - a model to begin with

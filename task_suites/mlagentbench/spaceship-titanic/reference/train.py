@@ -1,4 +1,5 @@
-"""Spaceship Titanic: logistic regression with the logarithm of every bill, the age and the size of the group."""
+"""Spaceship Titanic: logistic regression with the logarithm of every bill, the age and the size of
+the group."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,8 @@ def features(table):
     table[["Deck", "Num", "Side"]] = table["Cabin"].str.split("/", expand=True)
     group = table["PassengerId"].str[:4]
     result = pd.get_dummies(table[CATEGORIES]).astype(float)
-    # Most bills are 0; a missing one probably is too. A passenger who slept spent nothing, and the reverse is a hint.
+    # Most bills are 0; a missing one probably is too. A passenger who slept spent nothing, and the
+    # reverse is a hint.
     bills = table[BILLS].fillna(0.0)
     result[BILLS] = np.log1p(bills)
     result["SpentNothing"] = (bills.sum(axis=1) == 0).astype(float)

@@ -11,17 +11,20 @@ def relu(values):
 
 
 def add_padding(features, padding):
-    """Surround every image with `padding` pixels of zeros; features: (images, height, width, channels)."""
+    """Surround every image with `padding` pixels of zeros; features: (images, height, width,
+    channels)."""
     return np.pad(features, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
 
 
 def convolution_step(patch, kernel, bias):
-    """One number: the sum of a patch times a kernel, plus a bias; patch and kernel have the same shape."""
+    """One number: the sum of a patch times a kernel, plus a bias; patch and kernel have the same
+    shape."""
     return (np.sum(patch * kernel) + bias).item()
 
 
 class Conv2DLayer:
-    """A convolution layer with square kernels, the same stride and padding in both directions, and biases."""
+    """A convolution layer with square kernels, the same stride and padding in both directions, and
+    biases."""
 
     def __init__(self, num_channels, num_filters, kernel_size, stride, padding, activation):
         self.stride = stride
@@ -48,7 +51,9 @@ class Conv2DLayer:
                         patch = padded[image, top : top + kernel_size, left : left + kernel_size, :]
                         kernel = self.kernel_matrices[:, :, :, filter_index]
                         bias = self.biases[:, :, :, filter_index]
-                        output[image, row, column, filter_index] = convolution_step(patch, kernel, bias)
+                        output[image, row, column, filter_index] = convolution_step(
+                            patch, kernel, bias
+                        )
 
         if self.activation == "relu":
             return relu(output)
@@ -61,4 +66,6 @@ if __name__ == "__main__":
     layer = Conv2DLayer(3, 8, 3, stride=2, padding=2, activation="relu")
     start = time.perf_counter()
     result = layer.forward(images)
-    print(f"forward pass: {time.perf_counter() - start:.3f} s, output {result.shape}, sum {result.sum():.6f}")
+    print(
+        f"forward pass: {time.perf_counter() - start:.3f} s, output {result.shape}, sum {result.sum():.6f}"
+    )
