@@ -45,7 +45,7 @@ class AideSettings(BaseModel):
         description="solutions that are written from nothing before any is improved",
     )
     debug_depth: int = Field(
-        default=3, ge=0, description="attempts in a row to mend a solution that fails"
+        default=3, ge=0, description="attempts in a row to fix a solution that fails"
     )
     debug_prob: float = Field(
         default=0.5, ge=0, le=1, description="how often a failing one is mended, when there is one"
@@ -76,7 +76,7 @@ class AideAgent:
     def __init__(self, settings: AideSettings | None = None) -> None:
         self.settings = settings or self.Settings()
         self.requirements = () if self.settings.python else ("aideml>=0.2.2",)
-        self.requirements_mend = INSTALL
+        self.requirements_fix = INSTALL
 
     def program_files(self, rootdir: Path) -> Mapping[str, Path]:
         """The runner, and the virtual environment that the settings name."""
@@ -101,7 +101,7 @@ class AideAgent:
             [self.settings.python or "python3", RUNNER, *self._options(env, PurePosixPath(task))]
         )
         if done.exit_status != 0:
-            absent = f"; mend: {INSTALL}" if done.exit_status == ABSENT else ""
+            absent = f"; to fix: {INSTALL}" if done.exit_status == ABSENT else ""
             raise ProgramFailed(f"aideml {ended(done)}{absent}")
 
     def _options(self, env: Environment, task: PurePosixPath) -> list[str]:

@@ -37,7 +37,7 @@ class TreeSettings(BaseModel, frozen=True, extra="forbid"):
     debug_probability: float = Field(
         default=0.5, ge=0, le=1, description="of mending a failing one next"
     )
-    max_debug_depth: int = Field(default=3, ge=0, description="attempts in a row to mend one")
+    max_debug_depth: int = Field(default=3, ge=0, description="attempts in a row to fix one")
     max_nodes: int = Field(
         default=0, ge=0, description="solutions to try at most; 0: as many as the budget allows"
     )

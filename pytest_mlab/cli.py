@@ -42,7 +42,7 @@ class Command(Protocol):
         ...
 
     def run(self, args: argparse.Namespace) -> int:
-        """Do it; the exit status. Raises MlabError for what the user has to mend."""
+        """Do it; the exit status. Raises MlabError for what the user has to fix."""
         ...
 
 

@@ -1,22 +1,25 @@
 """Errors of pytest-mlab: one base, one leaf a kind of mistake.
 
-    MlabError ├── ConfigError         an option, setting or name is wrong (a usage error, exit 4)
-    ├── SuiteError          a task folder is wrong; names file, key, value, values allowed ├──
-    DataUnavailable     data are not prepared and cannot be now; ``mend`` is the command that helps
-    ├── RequirementMissing  a key, package, GPU or sandbox is absent; ``mend`` is the command that
-    helps ├── ScoringError        a baseline or threshold cannot judge a score ├── WireError
-    a value cannot travel between processes ├── StoreError          a run directory is missing, torn
-    or of another format ├── SandboxError        a sandbox could not be started or talked to
-    (``infra_error`` for a trial) ├── EvaluatorError      the task's evaluator raised or returned
-    nonsense (``task_error``) ├── ReplayError         a recording of model calls does not fit, is
-    damaged or missing (``infra_error``) ├── AgentLoadError      an agent file or class is wrong;
-    names file and line ├── ProgramFailed       a program that is an agent ended with an error (its
-    workspace is scored all the same) ├── ModelError          a model call failed │   ├──
-    ProviderError   … for reasons outside the agent (``provider_error``) │   │   ├── AuthError,
-    QuotaError, RateLimitError, ProviderDownError │   ├── ContextWindowError   the prompt is too
-    long (the agent's to handle) │   └── BadRequestError      the provider refused the request as
-    malformed └── TrialOver           the environment accepts no further action
-        └── BudgetExhausted … because a limit was reached; ``limit`` names it
+    MlabError
+    ├── ConfigError         an option, setting or name is wrong (a usage error, exit 4)
+    ├── SuiteError          a task folder is wrong; names file, key, value, values allowed
+    ├── DataUnavailable     data are not prepared and cannot be now; ``fix`` is a command that helps
+    ├── RequirementMissing  a key, package, GPU or sandbox is absent; ``fix`` likewise
+    ├── ScoringError        a baseline or threshold cannot judge a score
+    ├── WireError           a value cannot travel between processes
+    ├── StoreError          a run directory is missing, torn or of another format
+    ├── SandboxError        a sandbox could not be started or talked to (``infra_error``)
+    ├── EvaluatorError      the task's evaluator raised or returned nonsense (``task_error``)
+    ├── ReplayError         a recording does not fit, is damaged or missing (``infra_error``)
+    ├── AgentLoadError      an agent file or class is wrong; names file and line
+    ├── ProgramFailed       an agent's program failed (its workspace is scored all the same)
+    ├── ModelError          a model call failed
+    │   ├── ProviderError       … for reasons outside the agent (``provider_error``)
+    │   │   └── AuthError, QuotaError, RateLimitError, ProviderDownError
+    │   ├── ContextWindowError  the prompt is too long (the agent's to handle)
+    │   └── BadRequestError     the provider refused the request as malformed
+    └── TrialOver           the environment accepts no further action
+        └── BudgetExhausted     … because a limit was reached; ``limit`` names it
 
 Every message names the thing, the value found and the way out.
 """
@@ -36,19 +39,19 @@ class SuiteError(MlabError):
     """A task folder is wrong; the message names file, key, value found and values allowed."""
 
 
-class _Mendable(MlabError):
-    """Something is absent; ``mend`` is the command that a user can run to get it."""
+class _Fixable(MlabError):
+    """Something is absent; ``fix`` is the command that a user can run to get it."""
 
-    def __init__(self, message: str, *, mend: str) -> None:
-        super().__init__(f"{message}; mend: {mend}")
-        self.mend = mend
+    def __init__(self, message: str, *, fix: str) -> None:
+        super().__init__(f"{message}; to fix: {fix}")
+        self.fix = fix
 
 
-class DataUnavailable(_Mendable):
+class DataUnavailable(_Fixable):
     """A task's data are not prepared and cannot be prepared now."""
 
 
-class RequirementMissing(_Mendable):
+class RequirementMissing(_Fixable):
     """A key, package, GPU or sandbox that a trial needs is absent."""
 
 
@@ -111,7 +114,7 @@ class AuthError(ProviderError):
 
 
 class QuotaError(ProviderError):
-    """The account has no money or quota left (402, insufficient_quota): waiting does not mend
+    """The account has no money or quota left (402, insufficient_quota): waiting does not help
     it."""
 
     for_everyone = True

@@ -122,7 +122,7 @@ def _planned(
         needs_model=found.needs_model,
         settings=settings,
         requirements=tuple(getattr(made, "requirements", ())),
-        mend=getattr(made, "requirements_mend", ""),
+        fix=getattr(made, "requirements_fix", ""),
         interactive=getattr(found, "interactive", False),
         model_optional=getattr(found, "model_optional", False),
         program=_installed(made, rootdir) if isinstance(made, Agent) else "",

@@ -3,4 +3,4 @@ for.
 
 A module has ``HELP`` (one line), ``add_arguments(parser)`` and ``run(args) -> int`` (the exit
 status); it prints to stdout and raises :class:`pytest_mlab.errors.MlabError` for what the user has
-to mend."""
+to fix."""

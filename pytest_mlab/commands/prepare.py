@@ -24,7 +24,7 @@ HELP = "prepare the data of tasks: fetch, check, convert, keep in the cache"
 
 @dataclass(frozen=True)
 class Report:
-    """What became of one task. ``bytes`` counts public files and answers; ``mend`` is the command
+    """What became of one task. ``bytes`` counts public files and answers; ``fix`` is the command
     that may help."""
 
     task: str
@@ -35,7 +35,7 @@ class Report:
     digest: str = ""
     path: str = ""
     error: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +96,7 @@ def _report(name: str, catalog: Catalog, args: argparse.Namespace) -> Report:
     try:
         return _prepare(catalog.task(name, args.suite), args)
     except MlabError as error:
-        return Report(name, args.data, "failed", error=str(error), mend=getattr(error, "mend", ""))
+        return Report(name, args.data, "failed", error=str(error), fix=getattr(error, "fix", ""))
 
 
 def _prepare(task: Task, args: argparse.Namespace) -> Report:

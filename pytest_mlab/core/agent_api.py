@@ -160,7 +160,7 @@ class Agent(Protocol):
     It may have ``requirements``, a tuple of packages as pip takes them: where one is absent, its
     trials are skipped with the command that installs it; ``interactive = True``, when it talks to
     who sits at the terminal; and, where it runs a program of its own in the sandbox
-    (``requirements`` may then be the instance's, and ``requirements_mend`` the command that
+    (``requirements`` may then be the instance's, and ``requirements_fix`` the command that
     installs them):
 
     ``needs_endpoint = True``

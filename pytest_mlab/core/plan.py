@@ -43,7 +43,7 @@ class PlannedAgent:
 
     ``settings`` are those that differ from the agent's defaults, as JSON values; ``digest`` covers
     them and its files. ``requirements`` are packages that it imports, as pip takes them, and
-    ``mend`` the command that installs them ('': pip install); an ``interactive`` one talks to who
+    ``fix`` the command that installs them ('': pip install); an ``interactive`` one talks to who
     sits at the terminal; one with ``model_optional`` works without a model, and then has
     ``needs_model`` False; ``program`` is what it runs in the sandbox, where that has to be
     installed there."""
@@ -54,7 +54,7 @@ class PlannedAgent:
     needs_model: bool
     settings: Mapping[str, Any] = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
-    mend: str = ""
+    fix: str = ""
     interactive: bool = False
     model_optional: bool = False
     program: str = ""

@@ -104,7 +104,7 @@ def check_score(score: object, metric: Metric, task: str) -> float:
         ):
             raise EvaluatorError(
                 f"task {task}: the evaluator gave {metric.name} = {value!r}, {word} valid value"
-                f" {bound!r}; mend the evaluator or the range in task.toml"
+                f" {bound!r}; fix the evaluator or the range in task.toml"
             )
     return value
 

@@ -112,7 +112,7 @@ def prepare(
     except OSError as error:
         raise DataUnavailable(
             f"the data of {task.name} ({variant}) cannot be prepared: {error}",
-            mend=(
+            fix=(
                 f"mlab prepare {task.name} --data {variant} --cache-dir <a folder that can be"
                 " written to>"
             ),

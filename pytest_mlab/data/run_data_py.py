@@ -81,7 +81,7 @@ def _fault(
     where = f"{task.folder / 'data.py'} ({variant})"
     if lines and lines[-1].startswith("ModuleNotFoundError"):
         needed = " ".join(f'"{line}"' for line in _needed(task, variant, lines[-1]))
-        return DataUnavailable(f"{where} cannot run: {lines[-1]}", mend=f"pip install {needed}")
+        return DataUnavailable(f"{where} cannot run: {lines[-1]}", fix=f"pip install {needed}")
     how = f"was killed by signal {-status}" if status < 0 else f"failed with exit status {status}"
     shown = "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:])
     return SuiteError(f"{where} {how}; the end of its output:\n{shown or '  (none)'}")

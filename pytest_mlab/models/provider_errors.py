@@ -70,7 +70,7 @@ def translate(error: Exception, model: str, redact: Callable[[str], str]) -> Mod
 
 
 def is_worth_repeating(error: ModelError) -> bool:
-    """False when waiting cannot mend it: a refused key, a malformed request, a quota that is used
+    """False when waiting cannot fix it: a refused key, a malformed request, a quota that is used
     up."""
     return isinstance(error, (RateLimitError, ProviderDownError))
 

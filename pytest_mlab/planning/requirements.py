@@ -2,7 +2,7 @@
 sandbox.
 
 Asked once, on the controller: a probe that differed between workers would make them collect
-different items. Every answer that something is missing names the command that mends it."""
+different items. Every answer that something is missing names the command that fixes it."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[st
 def missing_for_agent(agent: PlannedAgent, sandbox: str) -> str:
     """The packages that the agent imports, or the program that it runs, where they are absent; ''
     when all is there. What an image of docker holds is seen only when it runs."""
-    absent = _absent(f"the agent {agent.name}", agent.requirements, agent.mend)
+    absent = _absent(f"the agent {agent.name}", agent.requirements, agent.fix)
     return absent or (_program(agent) if sandbox in ("bubblewrap", "local") else "")
 
 
@@ -145,7 +145,7 @@ def _program(agent: PlannedAgent) -> str:
     return str(
         RequirementMissing(
             f"the agent {agent.name} needs the program {agent.program}, and there is none{where}",
-            mend="install it below /usr, or --mlab-sandbox=docker with an image that has it",
+            fix="install it below /usr, or --mlab-sandbox=docker with an image that has it",
         )
     )
 
@@ -173,7 +173,7 @@ def missing_key(model: ModelSettings) -> str:
     first = variable.split(" ")[0]
     return str(
         RequirementMissing(
-            f"the model {model.name} needs {variable}", mend=f"export {first}=<your key>"
+            f"the model {model.name} needs {variable}", fix=f"export {first}=<your key>"
         )
     )
 
@@ -190,7 +190,7 @@ def _variant(task: Task, variant: str) -> str:
     return str(
         RequirementMissing(
             f"the task {task.name} has no data variant {variant}, only {have}",
-            mend=f"--mlab-data={next(iter(task.variants))}",
+            fix=f"--mlab-data={next(iter(task.variants))}",
         )
     )
 
@@ -209,7 +209,7 @@ def _foreign_imports(task: Task) -> str:
     return str(
         RequirementMissing(
             f"the task {task.name} imports packages that are not installed: {named}",
-            mend=f"python -m pip install {' '.join(absent)}",
+            fix=f"python -m pip install {' '.join(absent)}",
         )
     )
 
@@ -230,7 +230,7 @@ def _foreign_baseline(task: Task, variant: str) -> str:
         RequirementMissing(
             f"the task {task.name} has no baseline: add baseline = [<scores of the starter code>]"
             f" or threshold = <score to beat> to {origin / 'mlab.toml'}",
-            mend=shlex.join(
+            fix=shlex.join(
                 ["mlab", "measure", task.name, "--suite", str(origin.parent), "--runs", "5"]
             ),
         )
@@ -246,7 +246,7 @@ def _gpus(task: Task) -> str:
     return str(
         RequirementMissing(
             what,
-            mend="nvidia-smi (it must list a GPU), or leave the task out with -m 'not mlab_gpu'",
+            fix="nvidia-smi (it must list a GPU), or leave the task out with -m 'not mlab_gpu'",
         )
     )
 
@@ -255,7 +255,7 @@ def _packages(task: Task) -> str:
     return _absent(f"the task {task.name}", task.requirements)
 
 
-def _absent(who: str, requirements: Iterable[str], mend: str = "") -> str:
+def _absent(who: str, requirements: Iterable[str], fix: str = "") -> str:
     from packaging.requirements import Requirement
 
     absent: list[str] = []
@@ -273,8 +273,8 @@ def _absent(who: str, requirements: Iterable[str], mend: str = "") -> str:
     if not absent:
         return ""
     quoted = " ".join(f"'{text}'" for text in absent)
-    mend = mend or f"python -m pip install {quoted}"
-    return str(RequirementMissing(f"{who} needs {', '.join(absent)}", mend=mend))
+    fix = fix or f"python -m pip install {quoted}"
+    return str(RequirementMissing(f"{who} needs {', '.join(absent)}", fix=fix))
 
 
 def _rules(task: Task, settings: RunSettings) -> str:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn what a user can mend into pytest's usage error: exit status 4, no traceback."""
+    """Turn what a user can fix into pytest's usage error: exit status 4, no traceback."""
     try:
         yield
     except MlabError as error:

@@ -72,7 +72,7 @@ def choose(
         reason = sandbox.check()
         if reason:
             raise RequirementMissing(
-                f"the sandbox {name} does not work here: {reason}", mend=_mend(name)
+                f"the sandbox {name} does not work here: {reason}", fix=_fix(name)
             )
         return Choice(sandbox)
     reasons: list[str] = []
@@ -89,9 +89,9 @@ def choose(
         + "; ".join(reasons)
         + "), and without one an agent's code could read and change "
         "this machine (--mlab-sandbox=local accepts that)",
-        mend=_mend("bubblewrap"),
+        fix=_fix("bubblewrap"),
     )
 
 
-def _mend(name: str) -> str:
+def _fix(name: str) -> str:
     return _MEND.get(name, f"see the documentation of the sandbox {name}")

@@ -99,7 +99,7 @@ class Job:
             name, variant = self.task.name, self.settings.data
             raise DataUnavailable(
                 f"the data of {name} ({variant}) are gone from {self.cache}",
-                mend=f"mlab prepare {name} --data {variant}",
+                fix=f"mlab prepare {name} --data {variant}",
             )
         return found
 

@@ -51,7 +51,7 @@ def check_packages(task: Task, connection: Connection) -> None:
         own = connection.python == sys.executable
         raise RequirementMissing(
             f"the task {task.name} needs packages that the sandbox's Python does not have: {have}",
-            mend=f"{'' if own else 'in the image: '}{connection.python} -m pip install {quoted}",
+            fix=f"{'' if own else 'in the image: '}{connection.python} -m pip install {quoted}",
         )
 
 

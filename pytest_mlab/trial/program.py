@@ -101,7 +101,7 @@ class Programs:
         if asked.exit_status not in (0, None):
             raise RequirementMissing(
                 f"the program {argv[0]!r} is not in the sandbox",
-                mend=(
+                fix=(
                     "install it where the sandbox shows it (/usr, or the Python environment of"
                     " pytest-mlab), name its files by --mlab-agent-arg=files=PATH, or take"
                     " --mlab-sandbox=docker with an image that has it"

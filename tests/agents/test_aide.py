@@ -197,7 +197,7 @@ def test_a_refused_key(trials: Trials) -> None:
 def test_absent_it_is_said_how_to_install_it(tmp_path: Path) -> None:
     agent = plan_agent("aide", tmp_path)
     assert agent.requirements == ("aideml>=0.2.2",)
-    assert "pip install --no-deps aideml" in agent.mend
+    assert "pip install --no-deps aideml" in agent.fix
     assert "pip install --no-deps" in missing_for_agent(
         replace(agent, requirements=("aideml>=99",)), "local"
     )
@@ -228,6 +228,6 @@ def test_where_it_cannot_be_imported(tmp_path: Path) -> None:
         FakeModel(), ended=Execution(69, b"aideml cannot be imported", 25, 0.1)
     )
     with pytest.raises(
-        ProgramFailed, match=r"cannot be imported; mend: .*pip install --no-deps aideml"
+        ProgramFailed, match=r"cannot be imported; to fix: .*pip install --no-deps aideml"
     ):
         made.run(environment)

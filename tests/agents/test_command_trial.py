@@ -294,7 +294,9 @@ def test_requests_that_the_provider_refuses_are_the_programs_own(trials: Trials)
 def test_a_program_that_is_not_there(trials: Trials) -> None:
     result = trials.play(6, [])
     assert (result.outcome, result.ledger.steps) == (Outcome.INFRA_ERROR, 0)
-    assert "the program 'no-such-program' is not in the sandbox; mend: install it" in result.reason
+    assert (
+        "the program 'no-such-program' is not in the sandbox; to fix: install it" in result.reason
+    )
 
 
 def test_calls_at_once_are_steps_one_by_one(trials: Trials) -> None:

@@ -63,7 +63,7 @@ def test_missing_key_is_listed_and_the_exit_status(capsys: pytest.CaptureFixture
     out = capsys.readouterr().out
     assert "$4.00" in out
     assert (
-        "2 trials: the model gpt-4-turbo needs OPENAI_API_KEY; mend: export OPENAI_API_KEY" in out
+        "2 trials: the model gpt-4-turbo needs OPENAI_API_KEY; to fix: export OPENAI_API_KEY" in out
     )
 
 

@@ -131,7 +131,7 @@ def test_clrs_asks_for_the_package_that_makes_its_data(
         prepare(task, "full", tmp_path / "cache")
     assert "made by the package dm-clrs==2.0.3 (2600 MB, licence: Apache-2.0" in str(caught.value)
     assert "it is not installed" in str(caught.value)
-    assert caught.value.mend == "pip install dm-clrs==2.0.3 && mlab prepare clrs --data full"
+    assert caught.value.fix == "pip install dm-clrs==2.0.3 && mlab prepare clrs --data full"
     versions["dm-clrs"] = "1.9"
     with pytest.raises(DataUnavailable, match=r"and version 1\.9 is installed"):
         prepare(task, "full", tmp_path / "cache")

@@ -172,7 +172,7 @@ def test_a_missing_package_names_the_tasks_requirements(tmp_path: Path) -> None:
     task = task_with(tmp_path, data_py="import no_such_package_here\n")
     with pytest.raises(
         DataUnavailable,
-        match=r'No module named .no_such_package_here.; mend: pip install "numpy>=1\.26"',
+        match=r'No module named .no_such_package_here.; to fix: pip install "numpy>=1\.26"',
     ):
         prepare(task, "mini", tmp_path / "cache")
     source = Source("embedded", "raw/points.csv", licence="CC0")

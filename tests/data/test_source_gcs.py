@@ -176,7 +176,7 @@ def test_a_bucket_that_refuses_its_list(
     server.troubles = [Status(status)] * 10
     with pytest.raises(
         DataUnavailable,
-        match=rf"the list of {BUCKET}/.*the server answers {status}; mend: mlab prepare",
+        match=rf"the list of {BUCKET}/.*the server answers {status}; to fix: mlab prepare",
     ):
         contents(tmp_path, full_task(tmp_path))
     assert len(server.ranges) == requests

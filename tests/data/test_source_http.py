@@ -84,7 +84,7 @@ def test_a_later_invocation_resumes_what_an_earlier_one_kept(
     server.troubles = [Cut(500_000), *[Status(500)] * download.FRUITLESS_ATTEMPTS]
     with pytest.raises(
         DataUnavailable,
-        match=r"the server answers 500\); 500000 bytes are kept; mend: mlab prepare toy",
+        match=r"the server answers 500\); 500000 bytes are kept; to fix: mlab prepare toy",
     ):
         prepare(task, "full", tmp_path / "cache")
     assert len(server.ranges) == 1 + download.FRUITLESS_ATTEMPTS
@@ -189,7 +189,7 @@ def test_rules_must_have_been_accepted_before_a_byte_is_fetched(
     with pytest.raises(DataUnavailable) as caught:
         prepare(task, "full", tmp_path / "cache", consent=["another"])
     assert "read them at https://rules.invalid" in str(caught.value)
-    assert caught.value.mend == "mlab prepare toy --data full --suite lab --accept-rules toy"
+    assert caught.value.fix == "mlab prepare toy --data full --suite lab --accept-rules toy"
     assert server.ranges == []
     assert prepare(task, "full", tmp_path / "cache", consent=["toy"]).variant == "full"
 
@@ -219,7 +219,7 @@ def test_the_command_names_a_cache_that_is_not_the_default(
     task = full_task(tmp_path, source(server, consent="https://rules.invalid"))
     with pytest.raises(DataUnavailable) as caught:
         prepare(task, "full", tmp_path / "my cache")
-    assert caught.value.mend.endswith(
+    assert caught.value.fix.endswith(
         f"--suite lab --cache-dir '{tmp_path}/my cache' --accept-rules toy"
     )
 
@@ -232,7 +232,7 @@ def test_a_missing_package_is_named_with_the_command(
     with pytest.raises(DataUnavailable) as caught:
         prepare(full_task(tmp_path, source(server)), "full", tmp_path / "cache")
     assert f"needs the package {package}" in str(caught.value)
-    assert caught.value.mend.startswith(
+    assert caught.value.fix.startswith(
         'pip install "pytest-mlab[full]" && mlab prepare toy --data full'
     )
 

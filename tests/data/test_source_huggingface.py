@@ -151,14 +151,14 @@ def test_a_path_that_is_not_there_is_the_tasks_fault(
         (
             "RepoNotFound",
             (
-                "no such repository, or shows it only to accounts that accepted its terms; mend:"
+                "no such repository, or shows it only to accounts that accepted its terms; to fix:"
                 " HF_TOKEN="
             ),
         ),
         (
             "GatedRepo",
             (
-                "no such repository, or shows it only to accounts that accepted its terms; mend:"
+                "no such repository, or shows it only to accounts that accepted its terms; to fix:"
                 " HF_TOKEN="
             ),
         ),
@@ -184,7 +184,7 @@ def test_no_network_is_said_after_three_attempts_with_the_command(
     with pytest.raises(
         DataUnavailable,
         match=(
-            r"could not be fetched: http://127.0.0.1:1: ConnectError.*mend: mlab prepare toy --data"
+            r"could not be fetched: http://127.0.0.1:1: ConnectError.*to fix: mlab prepare toy --data"
         ),
     ):
         prepare(full_task(tmp_path), "full", tmp_path / "cache")
@@ -231,6 +231,6 @@ def test_size_and_licence_are_said_and_bars_are_for_terminals(
 def test_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(
-        DataUnavailable, match=r"needs the package huggingface_hub; mend: pip install .*full"
+        DataUnavailable, match=r"needs the package huggingface_hub; to fix: pip install .*full"
     ):
         prepare(full_task(tmp_path), "full", tmp_path / "cache")

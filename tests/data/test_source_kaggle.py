@@ -125,7 +125,7 @@ def test_without_consent_nothing_is_asked_for(tmp_path: Path, kaggle: FileServer
     assert f"read them at {RULES}" in str(caught.value)
     assert "0.5 MB, licence: competition rules" in str(caught.value)
     assert (
-        caught.value.mend
+        caught.value.fix
         == "mlab prepare toy --data full --suite lab --accept-rules home-data-for-ml-course"
     )
     assert kaggle.ranges == []
@@ -135,7 +135,7 @@ def test_rules_can_be_asked_about_beforehand(tmp_path: Path, kagglehub_cache: Pa
     task, cache = full_task(tmp_path, "competitions/home"), tmp_path / "cache"
     refusal = refused_rules(task, "full", cache, ["another"])
     assert refusal is not None
-    assert refusal.mend == "mlab prepare toy --data full --suite lab --accept-rules home"
+    assert refusal.fix == "mlab prepare toy --data full --suite lab --accept-rules home"
     assert refused_rules(task, "full", cache, ["home"]) is None
     assert refused_rules(task, "mini", cache, []) is None
     kagglehub_has(kagglehub_cache, "home", SPACESHIP)
@@ -149,7 +149,7 @@ def test_without_an_account_the_command_that_gives_one_is_named(tmp_path: Path) 
         prepare(task, "full", tmp_path / "cache", consent=["home"])
     assert "create a token at https://www.kaggle.com/settings/api" in str(caught.value)
     assert (
-        caught.value.mend
+        caught.value.fix
         == "KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> mlab prepare toy --data full --suite lab"
         " --accept-rules home"
     )
@@ -216,7 +216,7 @@ def test_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "kagglehub", None)
     with pytest.raises(
         DataUnavailable,
-        match=r'needs the package kagglehub; mend: pip install "pytest-mlab\[full\]"',
+        match=r'needs the package kagglehub; to fix: pip install "pytest-mlab\[full\]"',
     ):
         prepare(
             full_task(tmp_path, "competitions/home"), "full", tmp_path / "cache", consent=["home"]

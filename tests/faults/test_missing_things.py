@@ -85,7 +85,7 @@ def test_gpu(session: Session) -> None:
 def test_bubblewrap(session: Session, workers: str) -> None:
     env = without_programs(session.path)
     said = session.pytest("-rs", "-n", workers, "--mlab-agent=good", "--mlab-task=guess", env=env)
-    words = ("bubblewrap does not work here", "mend: apt-get install bubblewrap")
+    words = ("bubblewrap does not work here", "to fix: apt-get install bubblewrap")
     assert_skipped(session, said, "guess-good-1", *words)
     assert said.ret == 0
 
@@ -98,7 +98,7 @@ def test_no_sandbox_at_all_for_code_that_nobody_trusts(session: Session) -> None
     words = (
         "no sandbox works here",
         "--mlab-sandbox=local accepts that",
-        "mend: apt-get install bubblewrap",
+        "to fix: apt-get install bubblewrap",
     )
     assert_skipped(session, said, "guess-good-1", *words)
     mended = Session(session.path, tasks=(), name="mended")
@@ -121,15 +121,19 @@ def test_data_whose_mending_command_mends(session: Session) -> None:
         change(session, "guess", 'kind = "generator"', source)
         said = session.pytest("-rs", "-n", "2", "--mlab-agent=good")
         assert_skipped(
-            session, said, "guess-good-1", "rules that you must accept", "mend: mlab prepare guess"
+            session,
+            said,
+            "guess-good-1",
+            "rules that you must accept",
+            "to fix: mlab prepare guess",
         )
         assert session.result("third/good/1")["outcome"] == "success"
-        mend = re.findall(r"^SKIPPED .*mend: mlab (prepare guess [-\w ]*)", said.out, re.M)[0]
-        refused = session.mlab(*shlex.split(mend))
+        fix = re.findall(r"^SKIPPED .*to fix: mlab (prepare guess [-\w ]*)", said.out, re.M)[0]
+        refused = session.mlab(*shlex.split(fix))
         assert refused.ret == 1
         assert "/data.zip failed: the server answers 404" in refused.out + refused.err
         server.files["/data.zip"] = archived
-        mended = session.mlab(*shlex.split(mend))
+        mended = session.mlab(*shlex.split(fix))
         assert mended.ret == 0, mended
     again = session.pytest("--mlab-resume=run")
     assert again.ret == 0, again.out + again.err
@@ -145,7 +149,7 @@ def test_a_cache_that_cannot_be_written(session: Session) -> None:
         said,
         "guess-good-1",
         "'/proc/none'",
-        "mend: mlab prepare guess --data mini --cache-dir",
+        "to fix: mlab prepare guess --data mini --cache-dir",
     )
 
 
@@ -153,7 +157,7 @@ def test_key_under_strict(session: Session) -> None:
     said = session.pytest("--mlab-strict", "--mlab-task=guess", "--mlab-model=gpt-4-turbo")
     assert said.ret == pytest.ExitCode.TESTS_FAILED
     part = said.part("ERROR at setup of test_beats_baseline[guess-research-gpt-4-turbo-1]")
-    assert "OPENAI_API_KEY; mend: export OPENAI_API_KEY=<your key> (--mlab-strict)" in " ".join(
+    assert "OPENAI_API_KEY; to fix: export OPENAI_API_KEY=<your key> (--mlab-strict)" in " ".join(
         part.split()
     )
     assert session.case("guess-research-gpt-4-turbo-1").status == "error"
@@ -169,4 +173,4 @@ def test_ci_with_nothing_left_to_run(session: Session, workers: str) -> None:
         change(session, task, 'kind = "generator"', source)
     said = session.pytest("-n", workers, "--mlab-agent=good", env={"CI": "true"})
     assert said.ret == pytest.ExitCode.TESTS_FAILED
-    assert re.search("mend: mlab prepare (guess|third) --data mini", said.part("nothing-ran"))
+    assert re.search("to fix: mlab prepare (guess|third) --data mini", said.part("nothing-ran"))

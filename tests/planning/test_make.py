@@ -114,13 +114,17 @@ def test_missing_package_blocks_its_task_only(project: Path, options: MlabOption
     )
     blocked = make_plan(options, project).blocked
     assert set(blocked) == {"third-baseline-1", "third-baseline-2"}
-    assert blocked["third-baseline-1"].endswith("mend: python -m pip install 'no-such-package>=2'")
+    assert blocked["third-baseline-1"].endswith(
+        "to fix: python -m pip install 'no-such-package>=2'"
+    )
 
 
 def test_missing_data_variant_blocks(project: Path, options: MlabOptions) -> None:
     blocked = make_plan(replace(options, data="full"), project).blocked
     assert len(blocked) == 4
-    assert "no data variant full, only mini; mend: --mlab-data=mini" in blocked["first-baseline-1"]
+    assert (
+        "no data variant full, only mini; to fix: --mlab-data=mini" in blocked["first-baseline-1"]
+    )
 
 
 def test_missing_key_blocks_agents_that_need_it(
@@ -133,7 +137,7 @@ def test_missing_key_blocks_agents_that_need_it(
     )
     assert make_plan(wanted, project).blocked == {
         f"{task}-research-gpt-4-turbo-1": (
-            "the model gpt-4-turbo needs OPENAI_API_KEY; mend: export OPENAI_API_KEY=<your key>"
+            "the model gpt-4-turbo needs OPENAI_API_KEY; to fix: export OPENAI_API_KEY=<your key>"
         )
         for task in ("first", "second")
     }
@@ -148,7 +152,7 @@ def test_missing_gpu_blocks(
     task.write_text(task.read_text().replace("[resources]\n", "[resources]\ngpus = 1\n"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert (
-        "needs 1 GPU, and none is visible here; mend: nvidia-smi"
+        "needs 1 GPU, and none is visible here; to fix: nvidia-smi"
         in make_plan(options, project).blocked["first-baseline-1"]
     )
 

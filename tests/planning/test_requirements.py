@@ -68,7 +68,7 @@ def test_the_key_of_a_model_is_where_the_user_says(
     [model] = resolve_models(MlabOptions(model=("mine",)), tmp_path)
     assert (
         missing_key(model)
-        == "the model mine needs MINE_API_KEY; mend: export MINE_API_KEY=<your key>"
+        == "the model mine needs MINE_API_KEY; to fix: export MINE_API_KEY=<your key>"
     )
     monkeypatch.setenv("MINE_API_KEY", "sk-x")
     assert missing_key(model) == ""

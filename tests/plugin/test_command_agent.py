@@ -107,7 +107,8 @@ def test_a_program_that_is_not_installed_is_a_skip_that_says_so(project: Project
     done.stdout.fnmatch_lines(["*1 skipped*"])
     said = " ".join(done.stdout.str().split())
     assert (
-        "needs the program no-such-tool, and there is none; mend: install it below /usr, or" in said
+        "needs the program no-such-tool, and there is none; to fix: install it below /usr, or"
+        in said
     )
 
 

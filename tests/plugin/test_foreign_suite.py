@@ -132,7 +132,7 @@ def test_packages_that_the_code_imports_are_asked_for_before_a_trial(project: Pr
     )
     result = project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "-rs")
     result.stdout.fnmatch_lines(
-        ["SKIPPED*no_such_package (scripts/eval.py); mend: python -m pip install no_such_package"]
+        ["SKIPPED*no_such_package (scripts/eval.py); to fix: python -m pip install no_such_package"]
     )
     assert not project.trial("guess/baseline/1").exists()
 

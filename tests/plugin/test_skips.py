@@ -21,7 +21,7 @@ def test_a_missing_package_is_a_skip_with_the_command(project: Project) -> None:
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
-            "SKIPPED *: the task guess needs no-such-package>=2; mend: python -m pip install"
+            "SKIPPED *: the task guess needs no-such-package>=2; to fix: python -m pip install"
             " 'no-such-package>=2'"
         ]
     )
@@ -44,7 +44,7 @@ def test_a_package_that_an_agent_lacks_is_a_skip_of_its_trials_only(project: Pro
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
-            "SKIPPED *: the agent needy needs no-such-package>=2; mend: python -m pip install"
+            "SKIPPED *: the agent needy needs no-such-package>=2; to fix: python -m pip install"
             " 'no-such-package>=2'"
         ]
     )
@@ -57,7 +57,7 @@ def test_strict_makes_an_agent_s_missing_package_an_error(project: Project) -> N
     result = project.run("--mlab-agent=needy", "--mlab-strict")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
-        ["*the agent needy needs no-such-package>=2; mend: * (--mlab-strict)"]
+        ["*the agent needy needs no-such-package>=2; to fix: * (--mlab-strict)"]
     )
 
 
@@ -75,7 +75,7 @@ def test_strict_makes_it_an_error(project: Project) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert result.parseoutcomes()["errors"] == 1
     result.stdout.fnmatch_lines(
-        ["*mend: python -m pip install 'no-such-package>=2' (--mlab-strict)"]
+        ["*to fix: python -m pip install 'no-such-package>=2' (--mlab-strict)"]
     )
 
 
@@ -104,7 +104,7 @@ def test_a_missing_key_is_a_skip(project: Project) -> None:
     result = project.spawn("--mlab-model=gpt-4-turbo", "-rs")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["*gpt-4-turbo needs OPENAI_API_KEY; mend: export OPENAI_API_KEY=<your key>"]
+        ["*gpt-4-turbo needs OPENAI_API_KEY; to fix: export OPENAI_API_KEY=<your key>"]
     )
 
 
@@ -113,7 +113,7 @@ def test_data_that_cannot_be_prepared_is_a_skip(project: Project) -> None:
     result = project.run("--mlab-agent=reference", "-rs", "--mlab-cache-dir=occupied/cache")
     assert result.ret == 0, result.stdout.str()
     result.stdout.fnmatch_lines(
-        ["SKIPPED *the data of guess (mini) cannot be *mend: mlab prepare guess --data mini*"]
+        ["SKIPPED *the data of guess (mini) cannot be *to fix: mlab prepare guess --data mini*"]
     )
     assert project.summary()["missing"][0]["trial"] == "guess-reference-1"
 

@@ -49,7 +49,7 @@ def test_auto_without_isolation_only_for_trusted_agents(monkeypatch: pytest.Monk
     assert chosen.passed_over == "bubblewrap: not installed; docker: no engine"
     with pytest.raises(RequirementMissing, match=r"not installed.*no engine") as caught:
         sandboxes.choose("auto", trusted_agents=False)
-    assert caught.value.mend == "apt-get install bubblewrap"
+    assert caught.value.fix == "apt-get install bubblewrap"
 
 
 def test_a_named_one_must_work(monkeypatch: pytest.MonkeyPatch) -> None:

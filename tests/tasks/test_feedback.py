@@ -193,7 +193,7 @@ def test_full_needs_the_rules_accepted_by_an_option_and_asks_nothing(
 ) -> None:
     with pytest.raises(DataUnavailable, match=rf"competitions/{SLUG}/rules") as caught:
         prepare(load("feedback"), "full", tmp_path / "cache")
-    assert f"--accept-rules {SLUG}" in caught.value.mend
+    assert f"--accept-rules {SLUG}" in caught.value.fix
 
 
 def test_full_refuses_another_file(

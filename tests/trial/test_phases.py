@@ -131,7 +131,7 @@ def test_no_process_where_the_python_is_the_harness_own(task: Task) -> None:
     ask(task, inside, "pytest>=8")
     assert inside.asked == ()
     with pytest.raises(
-        RequirementMissing, match=r"pytest .*mend: .* -m pip install 'pytest>=9999'"
+        RequirementMissing, match=r"pytest .*to fix: .* -m pip install 'pytest>=9999'"
     ):
         ask(task, inside, "pytest>=9999")
 
@@ -154,7 +154,7 @@ def test_a_package_from_outside_the_installation_is_not_seen_inside(
 def test_packages_that_are_missing(task: Task, found: dict[str, str], said: str) -> None:
     with pytest.raises(RequirementMissing, match=said) as error:
         ask(task, Inside(json.dumps(found).encode()), "numpy>=1.26")
-    assert error.value.mend == "in the image: /usr/bin/python3 -m pip install 'numpy>=1.26'"
+    assert error.value.fix == "in the image: /usr/bin/python3 -m pip install 'numpy>=1.26'"
 
 
 @pytest.mark.parametrize("output", [b"", b"Traceback: no", b"[1]", b'{"numpy": 3}'])

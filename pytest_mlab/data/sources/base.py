@@ -53,7 +53,7 @@ class Fetch(Protocol):
 
 def unavailable(message: str, task: Task, options: Options) -> DataUnavailable:
     """What to raise for data that cannot be had now: the same command may help later."""
-    return DataUnavailable(f"data of {task.name}: {message}", mend=prepare_command(task, options))
+    return DataUnavailable(f"data of {task.name}: {message}", fix=prepare_command(task, options))
 
 
 def require_packages(task: Task, options: Options, *names: str) -> None:
@@ -64,7 +64,7 @@ def require_packages(task: Task, options: Options, *names: str) -> None:
     except ImportError as error:
         raise DataUnavailable(
             f"fetching the data of {task.name} needs the package {error.name}",
-            mend=f"{FULL_EXTRA} && {prepare_command(task, options)}",
+            fix=f"{FULL_EXTRA} && {prepare_command(task, options)}",
         ) from None
 
 
@@ -120,7 +120,7 @@ def require_consent(source: Source, task: Task, options: Options) -> None:
         raise DataUnavailable(
             f"the data of {task.name} ({what}) come under rules that you must accept: "
             f"read them at {source.consent}, then say so",
-            mend=prepare_command(task, options, accept=word),
+            fix=prepare_command(task, options, accept=word),
         )
 
 

@@ -27,5 +27,5 @@ def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
         raise DataUnavailable(
             f"the data of {task.name} are made by the package {source.ref} ({size_text(source)}),"
             f" and {have}",
-            mend=f"pip install {source.ref} && {prepare_command(task, options)}",
+            fix=f"pip install {source.ref} && {prepare_command(task, options)}",
         )

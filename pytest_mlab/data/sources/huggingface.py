@@ -134,7 +134,7 @@ def _check(
             raise DataUnavailable(
                 f"data of {task.name}: {name} in the Hugging Face cache is not the expected file:"
                 f" sha256 {found}, expected {source.sha256}; remove {file}",
-                mend=prepare_command(task, options),
+                fix=prepare_command(task, options),
             )
 
 
@@ -151,13 +151,13 @@ def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[No
         raise DataUnavailable(
             f"{where}: Hugging Face has no such repository, or shows it only to accounts that"
             " accepted its terms",
-            mend=f"HF_TOKEN=<token> {again}",
+            fix=f"HF_TOKEN=<token> {again}",
         ) from None
     except errors.RevisionNotFoundError:
         raise SuiteError(f"{where}: Hugging Face has no such revision") from None
     except (errors.HTTPError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataUnavailable(f"{where} could not be fetched: {reason}", mend=again) from None
+        raise DataUnavailable(f"{where} could not be fetched: {reason}", fix=again) from None
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[No
     except exceptions.UnauthenticatedError:
         raise DataUnavailable(
             f"{where} needs a Kaggle account; create a token at {TOKEN_PAGE}",
-            mend=f"KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> {again}",
+            fix=f"KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> {again}",
         ) from None
     except exceptions.KaggleApiHTTPError as error:
         status = error.response.status_code if error.response is not None else 0
@@ -66,9 +66,9 @@ def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[No
             raise DataUnavailable(
                 f"Kaggle refuses {source.ref} ({status}): accept the rules with your account at"
                 f" {source.consent} and check the token ({TOKEN_PAGE})",
-                mend=f"KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> {again}",
+                fix=f"KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> {again}",
             ) from None
-        raise DataUnavailable(f"{where}: Kaggle answers {status}", mend=again) from None
+        raise DataUnavailable(f"{where}: Kaggle answers {status}", fix=again) from None
     except (
         exceptions.DataCorruptionError,
         exceptions.CredentialError,
@@ -76,7 +76,7 @@ def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[No
         OSError,
     ) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataUnavailable(f"{where} could not be fetched: {reason}", mend=again) from None
+        raise DataUnavailable(f"{where} could not be fetched: {reason}", fix=again) from None
 
 
 @contextmanager

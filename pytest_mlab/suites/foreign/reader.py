@@ -85,7 +85,7 @@ def load_foreign(folder: Path, suite: str, cache: Path) -> Task:
     """The task in ``folder``, as a member of ``suite``; its counterpart in our layout is kept below
     ``cache``.
 
-    Raises SuiteError that says what is missing or wrong, and how to mend it.
+    Raises SuiteError that says what is missing or wrong, and how to fix it.
     """
     from filelock import FileLock
 

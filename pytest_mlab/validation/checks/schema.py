@@ -31,14 +31,14 @@ class Schema:
             del measured["reference"]  # which MLAgentBench's format does not have
         missing = [word for word, scores in measured.items() if scores is None]
         if missing and origin:
-            mend = (
+            fix = (
                 f"mlab measure {task.name} --suite {origin.parent}, then baseline = [...] in"
                 f" {origin / 'mlab.toml'}"
             )
-            return fail(f"no baseline is known: {mend}")
+            return fail(f"no baseline is known: {fix}")
         if missing:
-            mend = f"mlab measure {task.name} --data {name} --what {missing[0]} --write"
-            return fail(f"no {' and no '.join(missing)} was measured on data {name}: {mend}")
+            fix = f"mlab measure {task.name} --data {name} --what {missing[0]} --write"
+            return fail(f"no {' and no '.join(missing)} was measured on data {name}: {fix}")
         return ok(
             f"version {task.version}, {task.modality}, {task.metric.name},"
             f" {task.metric.direction.value}"

@@ -267,8 +267,8 @@ def test_a_prompt_is_not_answered_without_consent(folder: Path, tmp_path: Path) 
     refusal = refused_rules(task, "mini", tmp_path / "cache", ())
     assert refusal is not None
     assert "https://example.org/rules/data" in str(refusal)
-    assert f"--suite {folder.parent}" in refusal.mend
-    assert "--accept-rules guess" in refusal.mend
+    assert f"--suite {folder.parent}" in refusal.fix
+    assert "--accept-rules guess" in refusal.fix
     with pytest.raises(DataUnavailable, match=r"prepare\.py asks you"):
         ready(task, tmp_path)
 
