@@ -64,6 +64,8 @@ class Bubblewrap:
     name = "bubblewrap"
     isolated = True
     mounts = True
+    uses_host_python = True
+    preload = ()
 
     def __init__(self, *, hidden: Sequence[Path] = ()) -> None:
         self._hidden = (*own_packages(sys.path), *(path.resolve() for path in hidden))

@@ -59,6 +59,8 @@ class Docker:
     name = "docker"
     isolated = True
     mounts = True
+    uses_host_python = False
+    preload = ("docker",)
 
     def __init__(self, *, image: str = "", hidden: Sequence[Path] = ()) -> None:
         del hidden

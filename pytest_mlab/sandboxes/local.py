@@ -31,6 +31,8 @@ class Local:
     name = "local"
     isolated = False
     mounts = False
+    uses_host_python = True
+    preload = ()
 
     def __init__(self, *, hidden: Sequence[Path] = ()) -> None:
         del hidden  # nothing can be hidden here: ``isolated`` says so

@@ -94,6 +94,9 @@ def from_json(kind: type[T], text: str | bytes, source: str) -> T:
                 f"{source} has format {found!r}, this version of pytest-mlab reads format"
                 f" {expected}; read it with the version that wrote it, or start a new run"
             )
+    if kind is Plan and isinstance(settings := data.get("settings"), dict):
+        # Older plans do not say it; this was the only backend that was not isolated.
+        settings.setdefault("isolated", settings.get("sandbox") != "local")
     try:
         return _adapter(kind).validate_python(data)
     except ValidationError as error:
