@@ -119,7 +119,8 @@ class Sandbox(Protocol):
     """True when the harness's Python with its packages, and the programs of the host, run inside:
     what the host lacks is then known to be missing before a trial starts."""
     preload: tuple[str, ...]
-    """Modules that :meth:`open` needs and that are slow to import: each worker imports them once."""
+    """Modules that :meth:`open` needs and that are slow to import: each worker imports them
+    once."""
 
     def check(self) -> str:
         """'' when the backend works here (a self-test of at most a second), else the reason and the

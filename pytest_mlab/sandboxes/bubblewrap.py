@@ -24,6 +24,7 @@ from pytest_mlab.sandboxes.connection import SupervisedConnection
 from pytest_mlab.sandboxes.opening import (
     RELAY_INSIDE,
     SUPERVISOR,
+    SUPERVISOR_FLAGS,
     SUPERVISOR_INSIDE,
     WORKSPACE,
     make_mount_points,
@@ -65,7 +66,7 @@ class Bubblewrap:
     isolated = True
     mounts = True
     uses_host_python = True
-    preload = ()
+    preload: tuple[str, ...] = ()
 
     def __init__(self, *, hidden: Sequence[Path] = ()) -> None:
         self._hidden = (*own_packages(sys.path), *(path.resolve() for path in hidden))
@@ -145,18 +146,8 @@ def _start(bwrap: str, arguments: Sequence[str], written: Mapping[str, bytes]) -
                 b"".join(os.fsencode(word) + b"\0" for word in (*arguments, *extra, *remount))
             )
         )
-        argv = [
-            bwrap,
-            "--args",
-            str(held[-1]),
-            "--",
-            sys.executable,
-            "-I",
-            "-S",
-            "-X",
-            "utf8",
-            SUPERVISOR_INSIDE,
-        ]
+        argv = [bwrap, "--args", str(held[-1]), "--"]
+        argv += [sys.executable, *SUPERVISOR_FLAGS, SUPERVISOR_INSIDE]
         return ProcessChannel(argv, {"LANG": "C.UTF-8"}, pass_fds=held)
     finally:
         for fd in held:

@@ -27,6 +27,7 @@ from pytest_mlab.sandboxes.container import ContainerChannel, brief, remove
 from pytest_mlab.sandboxes.opening import (
     RELAY_INSIDE,
     SUPERVISOR,
+    SUPERVISOR_FLAGS,
     SUPERVISOR_INSIDE,
     WORKSPACE,
     make_mount_points,
@@ -60,7 +61,7 @@ class Docker:
     isolated = True
     mounts = True
     uses_host_python = False
-    preload = ("docker",)
+    preload: tuple[str, ...] = ("docker",)
 
     def __init__(self, *, image: str = "", hidden: Sequence[Path] = ()) -> None:
         del hidden
@@ -226,7 +227,7 @@ def container_settings(spec: SandboxSpec, user: tuple[int, int]) -> dict[str, An
         resources.memory_mb + 64
     ) << 20  # the supervisor's own; its watch on the tree speaks first
     settings: dict[str, Any] = {
-        "entrypoint": ["python3", "-I", "-S", "-X", "utf8", SUPERVISOR_INSIDE],
+        "entrypoint": ["python3", *SUPERVISOR_FLAGS, SUPERVISOR_INSIDE],
         "command": [],
         "labels": {LABEL: spec.label},
         "user": f"{user[0]}:{user[1]}",

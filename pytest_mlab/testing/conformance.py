@@ -185,7 +185,7 @@ class SandboxConformance:
         with tempfile.TemporaryDirectory(prefix="mlab-") as name:
             yield Path(name)
 
-    # --- what a command gets and gives ---------------------------------------------------------------------------
+    # --- what a command gets and gives -----------------------------------------------------------
 
     def test_check_passes(self, sandbox: Sandbox) -> None:
         assert sandbox.check() == ""
@@ -305,7 +305,7 @@ class SandboxConformance:
             )
         assert text(run(connection, "print('on')")) == "on"
 
-    # --- ends ----------------------------------------------------------------------------------------------------
+    # --- ends ------------------------------------------------------------------------------------
 
     def test_timeout_keeps_partial_output(self, connection: Connection, workspace: Path) -> None:
         done = run(connection, HOLD + "print('begun'); time.sleep(600)", timeout=1.0)
@@ -436,7 +436,7 @@ class SandboxConformance:
         connection.cancel()
         assert text(run(connection, "print('on')")) == "on"
 
-    # --- the relay -----------------------------------------------------------------------------------------------
+    # --- the relay -------------------------------------------------------------------------------
 
     def test_no_relay_unless_asked_for(self, connection: Connection) -> None:
         assert connection.relay_port == 0
@@ -509,7 +509,7 @@ class SandboxConformance:
                     == "b'ON'"
                 )
 
-    # --- limits --------------------------------------------------------------------------------------------------
+    # --- limits ----------------------------------------------------------------------------------
 
     def test_memory_of_one_process(self, opened: Opener) -> None:
         connection = opened(memory_mb=200)
@@ -602,7 +602,7 @@ class SandboxConformance:
         )
         assert (tmp_path / "workspace" / "big").stat().st_size <= 16 << 20
 
-    # --- the REPL ------------------------------------------------------------------------------------------------
+    # --- the REPL --------------------------------------------------------------------------------
 
     def test_repl_keeps_its_state(self, connection: Connection) -> None:
         first = connection.repl("import math\ndef double(x):\n    return 2 * x\nvalue = 21")
@@ -657,7 +657,7 @@ class SandboxConformance:
         pid, pytest_loaded, stdin = text(done).splitlines()
         assert (int(pid) == os.getpid(), pytest_loaded, stdin) == (False, "False", "''")
 
-    # --- the view of the world -----------------------------------------------------------------------------------
+    # --- the view of the world -------------------------------------------------------------------
 
     def test_variables_are_an_allow_list(
         self, opened: Opener, monkeypatch: pytest.MonkeyPatch
@@ -678,7 +678,7 @@ class SandboxConformance:
         assert {"PATH", "HOME", "LANG", "PYTHONUNBUFFERED"} <= names
 
     def test_no_secret_of_any_process(
-        self, sandbox: Sandbox, opened: Opener, monkeypatch: pytest.MonkeyPatch
+        self, sandbox: Sandbox, opened: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         _need_isolation(sandbox)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-no-one-may-see-this")
@@ -691,7 +691,7 @@ class SandboxConformance:
         done = run(connection, code)
         assert "environ" in text(done)
         assert "sk-no-one" not in text(done)
-        assert os.getcwd() not in text(done)
+        assert str(tmp_path) not in text(done)
 
     def test_home_and_temporary_files(self, connection: Connection) -> None:
         code = (
