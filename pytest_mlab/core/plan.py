@@ -82,12 +82,12 @@ class RunSettings:
     ``sandbox`` is the backend's resolved name (never ``auto``), ``isolated`` whether it protects
     the host, ``docker_image`` the image for a backend that runs containers; ``network`` lets the
     sandbox reach the network; ``data`` is the variant; ``threshold`` overrides every task's
-    improvement threshold when not None; files above ``snapshot_file_mb`` MiB are stored with final snapshots only, and so
-    is every file once the run's snapshots take ``run_disk_mb`` MiB; ``models`` are the settings of
-    all models that the run names. ``run_max_cost`` is how many dollars may be spent before no
-    further trial starts (None: no limit). ``help`` is who answers Request Help: nobody, or human.
-    ``record`` is the folder that model calls are recorded into, ``replay`` the one they are
-    answered from ('': none)."""
+    improvement threshold when not None; files above ``snapshot_file_mb`` MiB are stored with final
+    snapshots only, and so is every file once the run's snapshots take ``run_disk_mb`` MiB;
+    ``models`` are the settings of all models that the run names. ``run_max_cost`` is how many
+    dollars may be spent before no further trial starts (None: no limit). ``help`` is who answers
+    Request Help: nobody, or human. ``record`` is the folder that model calls are recorded into,
+    ``replay`` the one they are answered from ('': none)."""
 
     repeats: int = 8
     budget: Budget = Budget()

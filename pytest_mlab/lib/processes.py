@@ -61,7 +61,7 @@ def _namespace() -> str:
 
 
 def _mark_of(process: psutil.Process) -> str:
-    return process.environ().get(MARK, "")
+    return str(process.environ().get(MARK, ""))
 
 
 def _matching(matches: Callable[[psutil.Process], bool]) -> Iterator[int]:

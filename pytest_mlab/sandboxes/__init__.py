@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.errors import ConfigError, RequirementMissing
@@ -72,11 +72,9 @@ def make(wanted: SandboxOptions | str, *, hidden: Sequence[Path] = ()) -> Sandbo
 def _factory(name: str) -> Callable[..., Sandbox]:
     if name in _BUILT_IN:
         module, attribute = _BUILT_IN[name]
-        factory: Callable[..., Sandbox] = getattr(import_module(module), attribute)
-        return factory
+        return cast("Callable[..., Sandbox]", getattr(import_module(module), attribute))
     for point in entry_points(group=GROUP, name=name):
-        factory = point.load()
-        return factory
+        return cast("Callable[..., Sandbox]", point.load())
     raise ConfigError(unknown("sandbox backend", name, ("auto", *names())))
 
 

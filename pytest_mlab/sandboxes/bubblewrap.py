@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest_mlab
 from pytest_mlab.core.sandbox_api import SandboxSpec
 from pytest_mlab.errors import SandboxError
-from pytest_mlab.sandboxes import variables as environment
 from pytest_mlab.sandboxes.channel import ProcessChannel
 from pytest_mlab.sandboxes.connection import SupervisedConnection
 from pytest_mlab.sandboxes.opening import (
@@ -27,6 +26,7 @@ from pytest_mlab.sandboxes.opening import (
     SUPERVISOR_FLAGS,
     SUPERVISOR_INSIDE,
     WORKSPACE,
+    environment,
     make_mount_points,
     opening_request,
     remove_mount_points,
@@ -93,7 +93,7 @@ class Bubblewrap:
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise SandboxError(_NOT_INSTALLED)
-        env = environment.inside(spec.resources, home="/tmp", path=system_path())
+        env = environment(spec.resources, home="/tmp", path=system_path())
         created: list[Path] = []
         opening = opening_request(
             spec,
@@ -132,8 +132,8 @@ def own_packages(search_path: Iterable[str]) -> list[Path]:
 
 
 def _start(bwrap: str, arguments: Sequence[str], written: Mapping[str, bytes]) -> ProcessChannel:
-    """Start bwrap. Arguments travel over a descriptor, so that the command line, which can be read
-    inside, does not tell the host's paths; the environment, which can be too, is empty."""
+    """Start bwrap. Its arguments travel over a descriptor, because its command line can be read
+    inside and would show the host's paths. Its environment can be read too, so it is empty."""
     held: list[int] = []
     try:
         extra: list[str] = []

@@ -1,9 +1,9 @@
 """The supervisor's protocol, seen from the harness: whatever comes in is untrusted input.
 
 A frame is two big-endian 32-bit lengths, a JSON header and a payload of those lengths (see
-``pytest_mlab/sandboxes/inside/supervisor.py``). A length out of bounds, a header that is no JSON
-object, a field of another type or out of its range: each raises BadFrame, and the caller gives the
-supervisor up."""
+``pytest_mlab/sandboxes/inside/supervisor.py``). A length out of bounds, a header that is not a
+JSON object, a field of another type or out of its range: each raises BadFrame, and the caller
+starts another supervisor."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ def parse(header: bytes, payload: bytes) -> Reply:
     try:
         fields = json.loads(header)
     except (ValueError, RecursionError) as error:
-        raise BadFrame(f"a header that is no JSON: {error}") from None
+        raise BadFrame(f"a header that is not JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise BadFrame(f"a header that is no object but {type(fields).__name__}")
+        raise BadFrame(f"a header that is not an object but {type(fields).__name__}")
     kind = fields.get("type")
     number = _integer(fields, "id", 0, 1 << 53)
     if kind == "output":

@@ -17,10 +17,15 @@ from psutil import Process
 from pytest_mlab.core.sandbox_api import SandboxSpec
 from pytest_mlab.errors import SandboxError
 from pytest_mlab.lib import processes
-from pytest_mlab.sandboxes import variables as environment
 from pytest_mlab.sandboxes.channel import ProcessChannel
 from pytest_mlab.sandboxes.connection import SupervisedConnection
-from pytest_mlab.sandboxes.opening import SUPERVISOR, SUPERVISOR_FLAGS, opening_request, system_path
+from pytest_mlab.sandboxes.opening import (
+    SUPERVISOR,
+    SUPERVISOR_FLAGS,
+    environment,
+    opening_request,
+    system_path,
+)
 
 _MARK = "MLAB_SANDBOX"
 _GUARDED = "guarded"
@@ -51,7 +56,7 @@ class Local:
                     f"the local sandbox cannot show {mount.source} at {mount.target}: copy it there"
                 )
         home = tempfile.mkdtemp(prefix="mlab-home-")
-        env = environment.inside(spec.resources, home=home, path=system_path())
+        env = environment(spec.resources, home=home, path=system_path())
         # The mark lets sweep() find processes whose supervisor was killed together with its
         # harness.
         opening = opening_request(
@@ -94,5 +99,5 @@ def _label(process: Process) -> str:
     environment has none: supervisors end those."""
     words = process.cmdline()
     if words[-2:-1] == [_GUARDED]:  # a supervisor hides its environment from all but root
-        return words[-1]
-    return process.environ().get(_MARK, "")
+        return str(words[-1])
+    return str(process.environ().get(_MARK, ""))

@@ -11,6 +11,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -65,13 +66,9 @@ def _key(key: Any, where: str) -> str:
     return key
 
 
-_adapters: dict[object, TypeAdapter[Any]] = {}
-
-
+@cache  # an adapter of Plan takes milliseconds to build
 def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
-    return _adapters[kind]
+    return TypeAdapter(kind)
 
 
 def from_json(kind: type[T], text: str | bytes, source: str) -> T:
@@ -84,7 +81,7 @@ def from_json(kind: type[T], text: str | bytes, source: str) -> T:
         data = json.loads(text)
     except ValueError as error:
         raise StoreError(
-            f"{source} is no complete JSON ({error}); remove it and run again with --mlab-resume"
+            f"{source} is not complete JSON ({error}); remove it and run again with --mlab-resume"
         ) from None
     expected = _FORMATS.get(kind)
     if expected is not None:

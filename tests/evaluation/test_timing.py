@@ -152,11 +152,11 @@ def test_results_kept_by_input_do_not_help(compare: Compare) -> None:
         ("return x[:2]", "wrong output with times 0"),
         ("return None", "raised ValueError: Object arrays cannot be saved"),
         ("return 'text'", "wrong output with times 0"),
-        ("import os; os.write(4, b'x' * 99)", "wrote something that is no answer"),
-        ("import os; os.write(4, bytes(8))", "wrote something that is no answer"),
+        ("import os; os.write(4, b'x' * 99)", "pipe of its answers"),
+        ("import os; os.write(4, bytes(8))", "pipe of its answers"),
         (
             "import os; os.write(4, (1 << 40).to_bytes(8, 'big'))",
-            "wrote something that is no answer",
+            "pipe of its answers",
         ),
         (
             "import os; os.write(4, bytes(7) + b'\\x05' + b'+junk'); import time; time.sleep(60)",

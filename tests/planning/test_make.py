@@ -263,7 +263,7 @@ def test_resume_of_nothing_says_what_there_is(project: Path, options: MlabOption
         make_plan(resumed(options), project)
     run = frozen(project, options)
     with pytest.raises(
-        ConfigError, match=f"--mlab-resume=tests: 'tests' is no run.*{run.plan.run_id}.*equals sign"
+        ConfigError, match=f"--mlab-resume=tests: 'tests'.*{run.plan.run_id}.*equals sign"
     ):
         make_plan(resumed(options, "tests"), project)
 

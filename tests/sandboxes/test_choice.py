@@ -24,7 +24,7 @@ def test_names_and_classes() -> None:
 
 
 def test_an_unknown_name_lists_what_exists() -> None:
-    with pytest.raises(ConfigError, match="bubblewrap.*auto"):
+    with pytest.raises(ConfigError, match=r"bubblewrap.*auto"):
         sandboxes.make("bublewrap")
 
 

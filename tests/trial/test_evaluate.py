@@ -247,8 +247,8 @@ def evaluate(submission, answers):
             "it has 307200 bytes, at most 262144 are read",
         ),
         ("os.symlink('/etc/passwd', 'verdict.json')", "Too many levels of symbolic links"),
-        ("os.mkfifo('verdict.json')", "is no regular file"),
-        ("os.mkdir('verdict.json')", "is no regular file"),
+        ("os.mkfifo('verdict.json')", "regular file"),
+        ("os.mkdir('verdict.json')", "regular file"),
     ],
 )
 def test_verdict_file_of_a_wrong_kind(

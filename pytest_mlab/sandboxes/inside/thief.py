@@ -24,7 +24,7 @@ SECONDS = 2.0
 
 
 def main() -> None:
-    """Look everywhere, and tell."""
+    """Look everywhere and print the findings."""
     wanted = json.load(sys.stdin)
     found = list(in_files(wanted, wanted["root"]))
     if wanted["root"] == "/":
@@ -132,7 +132,7 @@ def in_processes(wanted: dict[str, Any]) -> Iterator[str]:
 
 
 def in_words(path: str, wanted: dict[str, Any]) -> Iterator[str]:
-    """Where hidden files are, as some process was told."""
+    """Paths of hidden files among a process's variables or arguments."""
     try:
         with open(path, "rb") as file:
             content = file.read()

@@ -159,7 +159,7 @@ def test_files_by_content_name_and_piece(tmp_path: Path) -> None:
 
 
 def test_words_of_processes() -> None:
-    # Of a child: what /proc shows of this process is what it was started with, and may have changed.
+    # Of a child: /proc shows what this process was started with, which may have changed since.
     path = "/hidden/answers"
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env={"TOLD": path}) as process:
         place = f"/proc/{process.pid}/environ"
