@@ -289,9 +289,7 @@ def _convert(
 
 def _label(column: str) -> str:
     """A column's name for a message, in printable ASCII."""
-    return (
-        ascii(column)[1:-1] if len(column) <= 40 else ascii(column[:37])[1:-1] + "..."
-    ) or "'' (no name)"
+    return _show(column)[1:-1] or "'' (no name)"
 
 
 def _show(value: str) -> str:

@@ -163,32 +163,16 @@ def _memory_file(content: bytes) -> int:
 
 def view(spec: SandboxSpec, hidden: Iterable[Path]) -> list[str]:
     """bwrap's arguments: what is seen inside, and where."""
-    small = str(64 << 20)
     arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
     arguments += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
     if spec.network:
         arguments += ["--share-net"]
     arguments += ["--proc", "/proc", "--dev", "/dev", "--size", str(spec.resources.memory_mb << 19)]
-    # Before what is shown: a virtual environment may lie below /tmp.
-    arguments += [
-        "--tmpfs",
-        "/dev/shm",
-        "--size",
-        str(tmp_mb(spec) << 20),
-        "--perms",
-        "1777",
-        "--tmpfs",
-        "/tmp",
-    ]
-    arguments += [
-        "--size",
-        small,
-        "--tmpfs",
-        "/run",
-        "--ro-bind-try",
-        "/sys/devices/system",
-        "/sys/devices/system",
-    ]
+    arguments += ["--tmpfs", "/dev/shm"]
+    # Before the mounts below: a virtual environment may lie below /tmp.
+    arguments += ["--size", str(tmp_mb(spec) << 20), "--perms", "1777", "--tmpfs", "/tmp"]
+    arguments += ["--size", str(64 << 20), "--tmpfs", "/run"]
+    arguments += ["--ro-bind-try", "/sys/devices/system", "/sys/devices/system"]
     shown = [*_system(), *_python()]
     for path in shown:
         arguments += ["--ro-bind", os.path.realpath(path), path]

@@ -100,7 +100,9 @@ class Docker:
         resources = contextlib.ExitStack()
         try:
             client = _reach(resources)
-            shown = readable_mounts(spec, resources) if user != owner else spec
+            shown = spec
+            if user != owner:
+                shown = readable_mounts(spec, resources)
         except SandboxError:
             resources.close()
             raise

@@ -11,7 +11,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 PROTOCOL = 1
 MAX_REQUEST_HEADER = 4 << 20
@@ -21,7 +21,6 @@ MAX_REPLY_PAYLOAD = 1 << 20
 _LENGTHS = struct.Struct(">II")
 
 KilledFor = Literal["", "timeout", "memory", "pids", "disk", "cancelled", "signal"]
-_KILLED_FOR = ("", "timeout", "memory", "pids", "disk", "cancelled", "signal")
 
 
 class BadFrame(Exception):
@@ -135,7 +134,7 @@ def parse(header: bytes, payload: bytes) -> Reply:
 
 def _end(number: int, fields: Mapping[str, Any]) -> End:
     killed_for = fields.get("killed_for")
-    if killed_for not in _KILLED_FOR:
+    if killed_for not in get_args(KilledFor):
         raise BadFrame(f"killed for {killed_for!r}"[:100])
     status = None if fields.get("status") is None else _integer(fields, "status", 0, 255)
     signal = None if fields.get("signal") is None else _integer(fields, "signal", 1, 255)

@@ -55,7 +55,9 @@ def encode(path: str) -> str:
 
 def decode(text: str) -> str:
     """The path or link target that :func:`encode` wrote."""
-    return os.fsdecode(unquote_to_bytes(text[len(_BYTES) :])) if text.startswith(_BYTES) else text
+    if not text.startswith(_BYTES):
+        return text
+    return os.fsdecode(unquote_to_bytes(text[len(_BYTES) :]))
 
 
 def line(path: str, entry: str) -> bytes:

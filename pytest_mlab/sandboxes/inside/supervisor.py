@@ -626,7 +626,7 @@ class Supervisor:
         try:
             try:
                 os.chdir(self.workspace)
-                pid = spawn(argv, self.env if env is None else {**self.env, **env}, descriptors)
+                pid = spawn(argv, {**self.env, **(env or {})}, descriptors)
             except (OSError, ValueError) as error:
                 return self.refusal(number, argv[0], error)
             finally:
@@ -760,9 +760,10 @@ class Supervisor:
             now = time.monotonic()
             if now < due or finished():
                 continue
-            killed_for = "timeout" if now >= deadline else limits.exceeded(now, leader)
-            if killed_for:
-                return killed_for
+            if now >= deadline:
+                return "timeout"
+            if over := limits.exceeded(now, leader):
+                return over
         return ""
 
     def is_cancelled(self, number: int) -> bool:
