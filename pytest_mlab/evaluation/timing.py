@@ -165,7 +165,7 @@ class Worker:
 
     def _checked_length(self, length: int) -> int:
         if not 1 <= length <= self._max_output:
-            raise WorkerError("wrote something else than an answer into the pipe of its answers")
+            raise WorkerError("wrote something other than an answer into the pipe of its answers")
         return length
 
     def _write(self, out: memoryview) -> int:
