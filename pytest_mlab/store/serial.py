@@ -11,7 +11,6 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from enum import Enum
-from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -66,9 +65,13 @@ def _key(key: Any, where: str) -> str:
     return key
 
 
-@cache  # an adapter of Plan takes milliseconds to build
+_adapters: dict[object, TypeAdapter[Any]] = {}
+
+
 def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    return TypeAdapter(kind)
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)  # takes milliseconds for a Plan
+    return _adapters[kind]
 
 
 def from_json(kind: type[T], text: str | bytes, source: str) -> T:

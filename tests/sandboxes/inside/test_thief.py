@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import socket
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from pytest_mlab.sandboxes.inside import thief
 from pytest_mlab.suites.loader import load_task
 from pytest_mlab.validation.hidden import secrets_of, source_hosts
 from tests.suites.folders import edit
+from tests.support.child_process import running
 from tests.support.toy_suite import DATA
 from tests.validation.checks.test_leaks import OpenBench, needs_bwrap
 from tests.validation.tasks import STRICT, bench, finding, settings, sound_task, subject, the
@@ -161,10 +161,9 @@ def test_files_by_content_name_and_piece(tmp_path: Path) -> None:
 def test_words_of_processes() -> None:
     # Of a child: /proc shows what this process was started with, which may have changed since.
     path = "/hidden/answers"
-    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env={"TOLD": path}) as process:
+    with running({"TOLD": path}) as process:
         place = f"/proc/{process.pid}/environ"
         found = list(thief.in_words(place, wanted(paths=[path, "/no/such/path"])))
-        process.kill()
     assert found == [f"{place} tells the path {path}"]
     assert list(thief.in_words("/proc/self/nothing", wanted(paths=[path]))) == []
 
