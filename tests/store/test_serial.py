@@ -95,3 +95,13 @@ def test_a_wrong_value_is_named() -> None:
     data = json.loads(serial.to_json(RESULT)) | {"outcome": "victory"}
     with pytest.raises(StoreError, match=r"r.json: outcome: .*found 'victory'"):
         serial.from_json(TrialResult, json.dumps(data), "r.json")
+
+
+@pytest.mark.parametrize(("sandbox", "isolated"), [("local", False), ("docker", True)])
+def test_an_older_plan_does_not_say_whether_its_sandbox_isolates(
+    sandbox: str, isolated: bool
+) -> None:
+    data = json.loads(serial.to_json(Plan("r", RunSettings(sandbox=sandbox), (), (), ())))
+    del data["settings"]["isolated"]
+    read = serial.from_json(Plan, json.dumps(data), "plan.json")
+    assert read.settings.isolated is isolated

@@ -548,8 +548,7 @@ def test_restoring_over_something_is_refused(tmp_path: Path, store: ContentStore
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
-    [(b"junk", "junk"), (manifest.HEADER + b"{}[\n", "damaged")],
+    ("data", "said"), [(b"junk", "junk"), (manifest.HEADER + b"{}[\n", "damaged")]
 )
 def test_a_damaged_manifest_is_named(data: bytes, said: str) -> None:
     with pytest.raises(StoreError, match=f"here.*{said}"):
