@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mlab.commands import _consent as consent
+from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.lib.locate import DEFAULT_SUITE
 
@@ -148,9 +149,8 @@ def _settings(args: argparse.Namespace) -> Settings:
     return Settings(
         cache=(args.cache_dir or default_cache_dir()).resolve(),
         variant=args.data,
-        sandbox=args.sandbox,
+        sandbox=SandboxOptions(args.sandbox, args.docker_image),
         runs=args.runs,
-        docker_image=args.docker_image,
         leaks=_limits(args.leak_limit),
         consent=partial(consent.given, args=args),
         progress=not args.json,

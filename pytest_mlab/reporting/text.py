@@ -107,7 +107,7 @@ def conditions(settings: RunSettings) -> str:
         limits.append(f"{count(budget.max_tokens)} tokens")
     if budget.max_cost is not None:
         limits.append(f"${dollars(budget.max_cost)}")
-    isolation = " (NO ISOLATION)" if settings.sandbox == "local" else ""
+    isolation = " (NO ISOLATION)" if not settings.isolated else ""
     parts = [
         f"data {settings.data}",
         f"sandbox {settings.sandbox}{isolation}",

@@ -199,7 +199,7 @@ def test_absent_it_is_said_how_to_install_it(tmp_path: Path) -> None:
     assert agent.requirements == ("aideml>=0.2.2",)
     assert "pip install --no-deps aideml" in agent.fix
     assert "pip install --no-deps" in missing_for_agent(
-        replace(agent, requirements=("aideml>=99",)), "local"
+        replace(agent, requirements=("aideml>=99",)), host_python=True
     )
 
 

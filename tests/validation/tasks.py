@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.suites.loader import load_task
 from pytest_mlab.validation.bench import Bench, Settings, Subject
 from pytest_mlab.validation.finding import Finding
@@ -47,8 +48,9 @@ def subject(folder: Path) -> Subject:
     return Subject(folder.name, "toy", partial(load_task, folder, "toy"))
 
 
-def settings(folder: Path, **changes: Any) -> Settings:
-    return replace(Settings(folder.parent / "cache", sandbox="local"), **changes)
+def settings(folder: Path, *, sandbox: str = "local", **changes: Any) -> Settings:
+    made = Settings(folder.parent / "cache", sandbox=SandboxOptions(sandbox))
+    return replace(made, **changes)
 
 
 def bench(folder: Path, **changes: Any) -> Bench:

@@ -306,8 +306,9 @@ class OpenBench(Bench):
 
     def open(self, workspace: Workspace) -> Connection:
         mounts = (*workspace.mounts, Mount(self.shown, "/mnt/shown"))
+        resources, network = self.task.resources, self.settings.network
         return self.sandbox.open(
-            SandboxSpec(workspace.root, "mlab-test-open", mounts, self.task.resources)
+            SandboxSpec(workspace.root, "mlab-test-open", mounts, resources, network)
         )
 
 
