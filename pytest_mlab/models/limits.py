@@ -23,7 +23,6 @@ from pytest_mlab.errors import (
     QuotaError,
     RateLimitError,
 )
-from pytest_mlab.models.limiter import Turn
 from pytest_mlab.models.rates import MINUTE, Rates, Window
 from pytest_mlab.models.retry import number_from
 from pytest_mlab.models.tokens import prompt_tokens
@@ -51,6 +50,53 @@ def window_from(environ: Mapping[str, str]) -> float:
     """Seconds of the stretches over which limits a minute are kept: MLAB_MODEL_WINDOW, else 60.
     Raises ConfigError."""
     return number_from(environ, "MLAB_MODEL_WINDOW", MINUTE, at_least=0.1)
+
+
+class Turn(Protocol):
+    """One attempt that was let through; it ends by one of the two calls."""
+
+    @property
+    def waited(self) -> float:
+        """Seconds that it waited."""
+        ...
+
+    def answered(self, reply: ModelReply) -> None:
+        """The provider has answered."""
+        ...
+
+    def failed(self, error: ModelError, delay: float | None) -> None:
+        """It has not; the next attempt comes after ``delay`` seconds, or never (None)."""
+        ...
+
+
+class Gate(Protocol):
+    """Lets attempts through."""
+
+    def enter(self, request: ModelRequest) -> Turn:
+        """Wait until an attempt may go out. Raises a ModelError when it never may, or not before
+        the request's end; its ``waited`` says how long that took."""
+        ...
+
+
+@dataclass(frozen=True)
+class FreeTurn:
+    """Nothing was waited for, and nobody wants to know."""
+
+    waited: float = 0.0
+
+    def answered(self, reply: ModelReply) -> None:
+        """Nothing to do."""
+
+    def failed(self, error: ModelError, delay: float | None) -> None:
+        """Nothing to do."""
+
+
+class OpenGate:
+    """Lets everything through at once."""
+
+    def enter(self, request: ModelRequest) -> Turn:
+        """At once."""
+        return FreeTurn()
 
 
 class SharedState(Protocol):
