@@ -16,7 +16,7 @@ from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.errors import ModelError
 from pytest_mlab.models.configured import applied, default_settings
 from pytest_mlab.models.library import litellm
-from pytest_mlab.models.limits import Gate, OpenGate
+from pytest_mlab.models.limiter import Gate, OpenGate
 from pytest_mlab.models.prices import cost, price_of
 from pytest_mlab.models.provider_errors import headers_of, hide_keys, is_worth_repeating, translate
 from pytest_mlab.models.retry import Retry, retry_after

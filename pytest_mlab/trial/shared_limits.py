@@ -6,7 +6,7 @@ import os
 import time
 
 from pytest_mlab.core.routes import endpoint, limits_of
-from pytest_mlab.models.limits import Line, RunGate, window_from
+from pytest_mlab.models.limiter import Line, RunGate, window_from
 from pytest_mlab.store.events import Note
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.shared import Shared

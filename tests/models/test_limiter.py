@@ -21,7 +21,7 @@ from pytest_mlab.errors import (
     QuotaError,
     RateLimitError,
 )
-from pytest_mlab.models.limits import Line, RunGate, window_from
+from pytest_mlab.models.limiter import Line, RunGate, window_from
 from pytest_mlab.models.litellm_client import LitellmClient
 from pytest_mlab.models.retry import Retry
 from pytest_mlab.store.shared import Shared
