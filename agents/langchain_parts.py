@@ -67,7 +67,7 @@ def _told(spec: ActionSpec) -> str:
     return f"{spec.summary} Returns: {spec.returns}" if spec.returns else spec.summary
 
 
-# --- the model -----------------------------------------------------------------------------------------------
+# --- the model ------------------------------------------------------------------------------------
 
 
 class TrialModel(BaseChatModel):
@@ -138,7 +138,7 @@ def _arguments(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"unparsed": text}
 
 
-# --- the actions ---------------------------------------------------------------------------------------------
+# --- the actions ----------------------------------------------------------------------------------
 
 
 class ActionTool(BaseTool):
@@ -163,7 +163,7 @@ def act(env: Environment, name: str, arguments: Mapping[str, Any], most: int) ->
     return text
 
 
-# --- the loop ------------------------------------------------------------------------------------------------
+# --- the loop -------------------------------------------------------------------------------------
 
 
 class Trial(Middleware):

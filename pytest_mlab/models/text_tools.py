@@ -98,7 +98,7 @@ def refuses_tools(error: BadRequestError | ProviderError) -> bool:
     return bool(_ABOUT_TOOLS.search(words)) and not _ABOUT_MESSAGES.search(words)
 
 
-# --- there ---------------------------------------------------------------------------------------------------
+# --- there ----------------------------------------------------------------------------------------
 
 
 def as_text(request: ModelRequest) -> ModelRequest:
@@ -187,7 +187,7 @@ def _as_json(call: ToolCall) -> str:
     return _whole(json.dumps({"name": call.name, "arguments": arguments}, ensure_ascii=False))
 
 
-# --- and back ------------------------------------------------------------------------------------------------
+# --- and back -------------------------------------------------------------------------------------
 
 
 def from_text(

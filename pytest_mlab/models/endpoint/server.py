@@ -19,8 +19,7 @@ from pytest_mlab.core.model_api import Model, ModelReply
 from pytest_mlab.errors import BadRequestError, ContextWindowError, MlabError
 from pytest_mlab.models.endpoint import chat, messages, responses
 from pytest_mlab.models.endpoint.asked import Asked, Refused
-from pytest_mlab.models.library import litellm
-from pytest_mlab.models.tools import as_openai_messages, as_openai_tools
+from pytest_mlab.models.tokens import prompt_tokens
 
 MAX_BODY = 64 << 20
 KEY = "mlab"
@@ -149,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             asked: Asked = api.read(self._body())
             if name == _COUNT:
-                self._reply(200, {"input_tokens": count(asked)})
+                self._reply(200, {"input_tokens": prompt_tokens(asked.messages, asked.tools)})
                 return
             reply = self._answer(name, asked)
         except Refused as error:
@@ -206,12 +205,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         with contextlib.suppress(socket.timeout):
             self.wfile.write(body)
-
-
-def count(asked: Asked) -> int:
-    """An estimate of the prompt's tokens, without a call of any model."""
-    messages, tools = as_openai_messages(asked.messages), as_openai_tools(asked.tools)
-    return int(litellm().token_counter(model="gpt-4", messages=messages, tools=tools or None))
 
 
 def _model(name: str, anthropic: bool) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def file_of(folder: Path, trial: TrialId) -> Path:
     return folder / slug(trial.task) / trial.subject / f"{trial.repeat}.jsonl"
 
 
-# --- writing -------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 class RecordingFile:
@@ -245,7 +245,7 @@ def _present(content: Json) -> Json:
     return {k: v for k, v in content.items() if not (v is None or v is False or v in ("", [], {}))}
 
 
-# --- reading -------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def read_header(path: Path) -> Header:
