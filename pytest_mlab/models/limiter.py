@@ -126,7 +126,7 @@ class RunLimiter(Limiter):
         if limits.rpm is None and limits.tpm is None:
             waiting.until(lambda: 0.0)
             return _RunTurn(waiting.waited, limiter=self, route=limits.route, request=request)
-        windows = [limit and Window.of(limit, self.window) for limit in (limits.rpm, limits.tpm)]
+        windows = (self._window(limits.rpm), self._window(limits.tpm))
         rates = Rates(self.database, limits.route, *windows)
         prompt = prompt_tokens(request.messages, request.tools) if rates.tokens else 0
         # the settings' max_tokens wins over the request's, as in the request that goes out
@@ -149,6 +149,9 @@ class RunLimiter(Limiter):
             waiting.until(lambda: rates.book(turn.call, booked, self.now()))
         turn.waited = waiting.waited
         return turn
+
+    def _window(self, limit: int | None) -> Window | None:
+        return None if limit is None else Window.of(limit, self.window)
 
 
 @dataclass

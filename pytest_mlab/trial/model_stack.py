@@ -17,8 +17,8 @@ from pytest_mlab.trial.metering import MeteredModel
 from pytest_mlab.trial.process.child_env import Redactor
 
 if TYPE_CHECKING:
-    from pytest_mlab.models.recording.format import RecordingFile
     from pytest_mlab.models.recording.replay import ReplayClient
+    from pytest_mlab.models.recording.writer import RecordingFile
 
 
 @dataclass(frozen=True)

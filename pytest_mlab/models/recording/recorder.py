@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from pytest_mlab.core.model_api import ModelClient, ModelFacts, ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError, StoreError
-from pytest_mlab.models.recording.format import RecordedError, RecordingFile
+from pytest_mlab.models.recording.format import RecordedError
+from pytest_mlab.models.recording.writer import RecordingFile
 
 WORKSPACE = "<mlab:workspace>"
 """What stands in a recording for the folder that the agent's code sees as its own, which differs
