@@ -157,7 +157,7 @@ class _Talk:
         spec, rest = self.meant(entered)
         if spec is None:
             self.person.tell(
-                f"({entered.split()[0]!r} is no action and no command; `help` lists them)"
+                f"({entered.split()[0]!r} is neither an action nor a command; `help` lists them)"
             )
             return
         arguments = self.arguments(spec, rest)

@@ -34,7 +34,7 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """As somebody reads it who has to sum it up."""
+        """As text for the model that summarises it."""
         calls = [
             f"Called {call.name} {cut(call.arguments, 4_000)}" for call in self.said.tool_calls
         ]

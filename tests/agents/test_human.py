@@ -230,10 +230,10 @@ def test_going_back() -> None:
     assert "there was no step 7; the last one is 2" in said
 
 
-def test_what_is_no_action_is_said_and_is_no_step() -> None:
+def test_an_unknown_action_is_refused_and_is_not_a_step() -> None:
     env = played("dance", "help", "", "more", "submit done")
     assert did(env) == [END]
-    assert "('dance' is no action and no command; `help` lists them)" in person(env).said
+    assert "'dance'" in person(env).said
     assert "(nothing was done yet)" in person(env).said
 
 
