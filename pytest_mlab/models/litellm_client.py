@@ -76,13 +76,19 @@ class LitellmClient:
             waited += delay
 
     def facts(self, model: str) -> ModelFacts:
-        """What the settings say, else litellm's list; a model that is not in it is taken to know
-        tools."""
+        """From the settings, else from litellm's list. A model that is not listed is assumed to
+        take tools natively."""
         settings = self.settings(model)
         price = price_of(settings)
-        tools = settings.tools == "native" if settings.tools else knows_tools(settings.model)
-        context, output = (price.context, price.max_output) if price else (None, None)
-        return ModelFacts(settings.model, tools, settings.context or context, output)
+        native = settings.tools == "native"
+        if not settings.tools:
+            native = knows_tools(settings.model)
+        return ModelFacts(
+            settings.model,
+            native,
+            settings.context or (price.context if price else None),
+            price.max_output if price else None,
+        )
 
     def _ask(self, request: ModelRequest, waited: float) -> Any:
         left = request.end(waited) - self.clock()

@@ -53,8 +53,7 @@ _RETIRED = {
     ),
 }
 """Names of models that old experiments used and litellm's list has lost. They go to their provider,
-which may still serve them; patterns, and no prefixes, so that a mistyped name is still told from a
-retired one."""
+which may still serve them. Patterns and not prefixes, so that a mistyped name is still refused."""
 
 
 def litellm_name(name: str) -> str:
@@ -77,13 +76,13 @@ def check_model_name(name: str) -> str:
     if slash:
         near = get_close_matches(provider, _providers(), n=3, cutoff=0.6)
         matches = [f"{match}/{rest}" for match in near]
-        what = f"unknown provider {provider!r} in the model name {name!r}"
+        problem = f"unknown provider {provider!r} in the model name {name!r}"
     else:
         matches = _nearest_models(name)
-        what = f"no known provider serves a model named {name!r}"
+        problem = f"no known provider serves a model named {name!r}"
     hint = f"; nearest: {', '.join(matches)}" if matches else ""
     return (
-        f"{what}{hint}; write provider/model as litellm does, "
+        f"{problem}{hint}; write provider/model as litellm does, "
         f"openai/{rest or name} for any OpenAI-compatible server (OPENAI_BASE_URL)"
     )
 

@@ -1,4 +1,4 @@
-"""A model client that records what another one answers, and what must not enter a recording."""
+"""A model client that records another client's answers, and the texts that must not be recorded."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class RecordingClient:
     file: RecordingFile
 
     def complete(self, request: ModelRequest) -> ModelReply:
-        """The other client's answer. Raises what that raises; StoreError when it cannot be written
-        down."""
+        """The other client's answer. Raises its errors, and StoreError when a call cannot be
+        written."""
         begin = time.monotonic()
         try:
             reply = self.client.complete(request)

@@ -65,7 +65,7 @@ class RecordingFile:
                 os.close(fd)
 
     def _write(self, lines: list[str]) -> None:
-        # lone surrogates become \udcxx, which is what JSON calls them
+        # lone surrogates become \udcxx, as JSON writes them
         view = memoryview(
             "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
         )
@@ -165,5 +165,5 @@ def _object(content: Json) -> str:
 
 
 def _present(content: Json) -> Json:
-    """Without what is the default."""
+    """Without the values that are defaults."""
     return {k: v for k, v in content.items() if not (v is None or v is False or v in ("", [], {}))}
