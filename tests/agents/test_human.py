@@ -123,7 +123,11 @@ def test_an_action_by_short_form_number_or_name(entered: str) -> None:
         ("lines t.py 1 20", "Inspect Script Lines",
          {"script_name": "t.py", "start_line_number": "1", "end_line_number": "20"}),
         ("py print(1 + 1)", "Python REPL", {"command": "print(1 + 1)"}),
-        ("w a.txt one line 'of text'", "Write File", {"file_name": "a.txt", "content": "one line 'of text'"}),
+        (
+            "w a.txt one line 'of text'",
+            "Write File",
+            {"file_name": "a.txt", "content": "one line 'of text'"},
+        ),
         ("Request Help what now?", "Request Help", {"request": "what now?"}),
     ],
 )  # fmt: skip

@@ -186,6 +186,17 @@ class TestAMinute:
             thread.join()
 
 
+def test_a_run_directory_of_an_earlier_version_goes_on(bench: Bench) -> None:
+    """It has its counts in files of their own, and none in the shared file."""
+    bench.shared.spend("a trial", "openai/m", 0.5)
+    (bench.folder / "rates").mkdir()
+    (bench.folder / "rates" / "at-openai-m.sqlite").write_bytes(b"the old counts")
+    limiter = bench.limiter(rpm=1)
+    assert limiter.enter(ask()).waited == 0.0
+    assert limiter.enter(ask()).waited == pytest.approx(60, abs=0.1)
+    assert bench.shared.spending().dollars == 0.5
+
+
 class TestAProviderThatWantsToBeLeftAlone:
     def test_is_left_alone_by_all_workers(self, bench: Bench) -> None:
         bench.limiter().enter(ask()).failed(RateLimitError("slow down"), 20.0)
