@@ -32,7 +32,7 @@ def resolve_models(options: MlabOptions, rootdir: Path) -> tuple[ModelSettings, 
     Raises ConfigError for a model that no provider is known to serve, naming the nearest that
     exist; for settings that cannot be; for a model without a known price when dollars are limited;
     and for a client's variables that make no sense."""
-    from pytest_mlab.models.limits import window_from
+    from pytest_mlab.models.limiter import window_from
     from pytest_mlab.models.prices import require_prices
     from pytest_mlab.models.retry import Retry
     from pytest_mlab.models.settings import FILE, ModelTables

@@ -140,9 +140,9 @@ def about_limits(settings: RunSettings) -> str:
         [] if settings.run_max_cost is None else [f"${dollars(settings.run_max_cost)} for the run"]
     )
     for model in settings.models:
-        requests, tokens = limits_of(model.name, settings)
-        limits = [] if requests is None else [plural(requests, "request")]
-        limits += [] if tokens is None else [f"{count(tokens)} tokens"]
+        route = limits_of(model.name, settings)
+        limits = [] if route.rpm is None else [plural(route.rpm, "request")]
+        limits += [] if route.tpm is None else [f"{count(route.tpm)} tokens"]
         if limits:
             parts.append(f"{model.name} {', '.join(limits)} a minute")
     return "; ".join(parts)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_mlab.core.routes import GivenUp
 from pytest_mlab.errors import StoreError
 
 SHARED = "shared.sqlite"
@@ -36,14 +37,6 @@ class Spending:
     dollars: float = 0.0
     calls: int = 0
     unpriced: int = 0
-
-
-@dataclass(frozen=True)
-class GivenUp:
-    """Why an endpoint is no longer asked: the ``kind`` of error (its class) and its message."""
-
-    kind: str
-    reason: str
 
 
 class Shared:

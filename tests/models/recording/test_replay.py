@@ -12,9 +12,10 @@ from pytest_mlab.core.budget import Usage
 from pytest_mlab.core.model_api import Message, ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import ContextWindowError, ModelError, RateLimitError, ReplayError
-from pytest_mlab.models.recording.format import Header, RecordedError, RecordingFile, read_recording
+from pytest_mlab.models.recording.format import Header, RecordedError, read_recording
 from pytest_mlab.models.recording.recorder import WORKSPACE, cleaner
 from pytest_mlab.models.recording.replay import ReplayClient
+from pytest_mlab.models.recording.writer import RecordingFile
 from pytest_mlab.trial.process.child_env import Redactor
 
 FACTS = ModelFacts("m", False, 4096)
