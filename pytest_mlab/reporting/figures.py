@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_mlab.core.aggregate import Conditions, SubjectSummary, summarize
 from pytest_mlab.core.gate import GatePolicy, GateResult, judge_run
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared, Spending
 from pytest_mlab.trial.stops import NOT_STARTED, Stops
@@ -34,7 +36,7 @@ class RunFigures:
         settings = run.plan.settings
         conditions = Conditions(settings.data, settings.sandbox, settings.budget)
         known = stored_results(run) if results is None else results
-        subjects = summarize(run.plan.trials, known, conditions)
+        subjects = summarize(run.plan.trials, _without_secrets(known), conditions)
         return cls(run, subjects, judge_run(subjects, policy), Shared(run.path).spending())
 
     @property
@@ -53,6 +55,14 @@ class RunFigures:
     def trials(self) -> tuple[TrialResult, ...]:
         """One result a planned trial."""
         return tuple(r for s in self.subjects for t in s.tasks for r in t.results)
+
+
+def _without_secrets(results: Mapping[TrialId, TrialResult]) -> dict[TrialId, TrialResult]:
+    redact = Redactor(os.environ)
+    return {
+        trial: replace(result, reason=redact(result.reason), notes=tuple(map(redact, result.notes)))
+        for trial, result in results.items()
+    }
 
 
 def stored_results(run: RunDir) -> dict[TrialId, TrialResult]:

@@ -3,10 +3,49 @@ values only."""
 
 from __future__ import annotations
 
+import os
+
 from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
 from pytest_mlab.core.gate import Verdict
+from pytest_mlab.core.trial import TrialResult
 from pytest_mlab.core.wire import Builtin, to_wire
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.reporting.figures import RunFigures
+
+
+def trial_properties(result: TrialResult, trace_path: str) -> list[tuple[str, Builtin]]:
+    """A trial's result as properties of its test report, in JUnit and between workers.
+
+    Unknown values (no score, unknown price) are left out: a property is either true or absent.
+    ``trace_path`` is the path of trace.jsonl, relative to the folder in which the run started."""
+    ledger = result.ledger
+    values: dict[str, object] = {
+        "mlab.task": result.id.task,
+        "mlab.agent": result.id.agent,
+        "mlab.model": result.id.model or None,
+        "mlab.repeat": result.id.repeat,
+        "mlab.outcome": result.outcome.value,
+        "mlab.reason": Redactor(os.environ)(result.reason) or None,
+        "mlab.score": result.score,
+        "mlab.baseline": result.baseline,
+        "mlab.needed": result.needed,
+        "mlab.improvement": result.improvement,
+        "mlab.within_noise": result.within_noise,
+        "mlab.ended_by": None if result.ended_by is None else result.ended_by.value,
+        "mlab.steps": ledger.steps,
+        "mlab.seconds": ledger.seconds,
+        "mlab.waited_seconds": ledger.waited,
+        "mlab.evaluation_seconds": result.evaluation_seconds,
+        "mlab.model_calls": ledger.model_calls,
+        "mlab.prompt_tokens": ledger.usage.prompt_tokens,
+        "mlab.completion_tokens": ledger.usage.completion_tokens,
+        "mlab.cost_usd": ledger.known_cost,
+        "mlab.data": result.data or None,
+        "mlab.data_digest": result.data_digest or None,
+        "mlab.sandbox": result.sandbox or None,
+        "mlab.trace": trace_path or None,
+    }
+    return to_wire({name: value for name, value in values.items() if value is not None})
 
 
 def verdict_properties(figures: RunFigures, verdict: Verdict) -> list[tuple[str, Builtin]]:
