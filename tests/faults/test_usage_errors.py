@@ -33,7 +33,10 @@ ERRORS = {
         [AGENT, "--mlab-sandbox=doker"],
         ["no sandbox is called 'doker'; did you mean docker?", "bubblewrap"],
     ),
-    "duration": ([AGENT, "--mlab-max-time=5x"], ["--mlab-max-time=5x: '5x' is no duration", "5h"]),
+    "duration": (
+        [AGENT, "--mlab-max-time=5x"],
+        ["--mlab-max-time=5x: '5x' is not a duration", "5h"],
+    ),
     "number": ([AGENT, "--mlab-repeats=0"], ["--mlab-repeats=0: give a whole number from 1"]),
     "share": (
         [AGENT, "--mlab-fail-under=2"],
