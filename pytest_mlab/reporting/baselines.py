@@ -12,6 +12,7 @@ from pytest_mlab.reporting import text
 from pytest_mlab.reporting.markdown import grid
 
 WIDTH = 80
+_WIDTHS = (17, 4, 15, 18, 7, 7, 6)
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ def rows(tasks: Sequence[Task]) -> list[Row]:
 
 def baselines_table(found: Sequence[Row]) -> list[str]:
     """The rows for a terminal."""
-    lines = [_line(("task", "data", "metric", "baseline", "needed", "known", "gain"))]
-    lines += [_line(_cells(row)) for row in found]
+    cells = [("task", "data", "metric", "baseline", "needed", "known", "gain")]
+    lines = [text.columns(row, _WIDTHS, left=3) for row in cells + [_cells(r) for r in found]]
     lines += ["", *text.wrapped(_LEGEND, WIDTH)]
     for problem in _problems(found):
         lines += ["", *text.wrapped(problem, WIDTH)]
@@ -122,17 +123,6 @@ def _cells(row: Row) -> tuple[str, ...]:
         _score(reference),
         text.percent(row.gain),
     )
-
-
-def _line(cells: Sequence[str]) -> str:
-    name, variant, metric, *numbers = cells
-    shown = [_cut(name, 17).ljust(17), _cut(variant, 4).ljust(4), _cut(metric, 15).ljust(15)]
-    shown += [number.rjust(width) for number, width in zip(numbers, (18, 7, 7, 6), strict=True)]
-    return " ".join(shown).rstrip()
-
-
-def _cut(cell: str, width: int) -> str:
-    return cell if len(cell) <= width else cell[: width - 1] + "~"
 
 
 def _score(value: float | None) -> str:

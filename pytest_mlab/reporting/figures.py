@@ -13,7 +13,7 @@ from pytest_mlab.core.gate import GatePolicy, GateResult, judge_run
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.lib.secrets import Redactor
-from pytest_mlab.reporting.figure_table import FIGURES, Entry, entries
+from pytest_mlab.reporting.figure_table import FIGURES, Cell, Entry, entries
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared, Spending
 from pytest_mlab.trial.stops import NOT_STARTED, Stops
@@ -88,7 +88,8 @@ def _problem(entry: Entry, subjects: Sequence[SubjectSummary]) -> str:
     """Why ``entry`` cannot be computed; '' when it can."""
     try:
         for subject in subjects:
-            for cell in (subject, *subject.tasks):
+            cells: list[Cell] = [subject, *subject.tasks]
+            for cell in cells:
                 entry.of(cell)
     except ConfigError as error:
         return str(error)

@@ -82,11 +82,11 @@ def _subject(subject: SubjectSummary, shown: Sequence[Column]) -> list[str]:
         ),
     ]
     if subject.pass_at:
-        shown = ", ".join(
+        chances = ", ".join(
             f"pass@{k} {v:.2f}, pass^{k} {subject.pass_hat[k]:.2f}"
             for k, v in subject.pass_at.items()
         )
-        lines += ["", f"Of k repeats at least one, and all: {shown}."]
+        lines += ["", f"Of k repeats at least one, and all: {chances}."]
     return lines
 
 

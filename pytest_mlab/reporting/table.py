@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_mlab.core.aggregate import SubjectSummary
+from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
 from pytest_mlab.core.gate import GateResult
 from pytest_mlab.core.trial import Outcome, TrialResult
 from pytest_mlab.reporting import text
-from pytest_mlab.reporting.figure_table import Column, columns, own
+from pytest_mlab.reporting.figure_table import CONTROL, SUCCESS, Column, columns, own
 from pytest_mlab.reporting.figures import RunFigures
 
 WIDTH = 80
@@ -79,7 +79,7 @@ def _subject(subject: SubjectSummary, figures: RunFigures) -> list[str]:
         title += f" (data {own.data}, sandbox {own.sandbox})"
     shown = [column for column in columns(figures.table) if _is_shown(column, subject)]
     rows = [["task", *(column.terminal for column in shown)]]
-    rows += [[t.task, *(c.task(t) + c.mark(t) for c in shown)] for t in subject.tasks]
+    rows += [[t.task, *(_cell(c, t) for c in shown)] for t in subject.tasks]
     if len(subject.tasks) > 1:
         rows.append([f"mean of {len(subject.tasks)} tasks", *(c.mean(subject) for c in shown)])
     widths = [_TASK_WIDTH, *(column.width for column in shown)]
@@ -89,10 +89,15 @@ def _subject(subject: SubjectSummary, figures: RunFigures) -> list[str]:
     return lines + [line for note in notes for line in text.wrapped(note, WIDTH, "  ")]
 
 
+def _cell(column: Column, task: TaskSummary) -> str:
+    noisy = column is SUCCESS and task.successes_within_noise
+    return column.task(task) + ("*" if noisy else "")
+
+
 def _is_shown(column: Column, subject: SubjectSummary) -> bool:
     if column.models and not subject.efficiency.model_calls:
         return False
-    if column.terminal == "control":
+    if column is CONTROL:
         return subject.control is not None
     return bool(column.terminal)
 

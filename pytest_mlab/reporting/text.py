@@ -202,13 +202,15 @@ def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> 
     )
 
 
-def columns(cells: Iterable[str], widths: Iterable[int]) -> str:
-    """One row: the first column to the left, the others to the right; a first cell that is too long
-    ends in ``~``."""
+def columns(cells: Iterable[str], widths: Iterable[int], left: int = 1) -> str:
+    """One row: the first ``left`` columns to the left, the others to the right. A cell on the left
+    that is too long ends in ``~``."""
     found = []
     for number, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        if number == 0:
-            found.append((cell if len(cell) <= width else cell[: width - 1] + "~").ljust(width))
-        else:
+        if number >= left:
             found.append(cell.rjust(width))
+        elif len(cell) > width:
+            found.append(f"{cell[: width - 1]}~")
+        else:
+            found.append(cell.ljust(width))
     return " ".join(found).rstrip()
