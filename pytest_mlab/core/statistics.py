@@ -1,8 +1,8 @@
-"""The few statistics that reports need, with scipy's tests and intervals behind them.
+"""The few statistics that reports need; scipy computes the tests and intervals.
 
-Every function takes and gives plain numbers (never numpy's own), does not depend on the order of
-its input, and says None where an interval cannot be estimated: an interval of width 0 would claim a
-certainty that nobody has. scipy is imported on first use."""
+Every function takes and returns plain numbers (never numpy's), and gives the same result for every
+order of its input. Where an interval cannot be estimated it is None: an interval of width 0 would
+claim certainty. scipy is imported on first use."""
 
 from __future__ import annotations
 

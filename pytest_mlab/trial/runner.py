@@ -21,12 +21,13 @@ from pytest_mlab.core.agent_api import Terminal
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.data.prepare import prepare
 from pytest_mlab.errors import StoreError, SuiteError
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.sandboxes import make
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.trial import evaluate
 from pytest_mlab.trial.job import Job, scratch_of
 from pytest_mlab.trial.outcome import Facts, facts
-from pytest_mlab.trial.process.child_env import Redactor, trial_environment
+from pytest_mlab.trial.process.child_env import trial_environment
 from pytest_mlab.trial.process.watch import Ending, ServerLost, Watch
 
 AGENT = "agent_phase:run_agent_phase"

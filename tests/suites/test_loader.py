@@ -80,7 +80,7 @@ def test_a_right_task_is_read_whole(tmp_path: Path) -> None:
         (
             'max_time = "1h30m"',
             'max_time = "soon"',
-            ":22: budget.max_time: \"soon\" found, 'soon' is no duration",
+            ":22: budget.max_time: \"soon\" found, 'soon' is not a duration",
         ),
         (
             'kind = "embedded"',
