@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_mlab.core.task import Task
-from pytest_mlab.data.checksums import walk
+from pytest_mlab.lib.digests import walk
 from pytest_mlab.data.prepare import Prepared
 from pytest_mlab.errors import SandboxError
 from pytest_mlab.suites.folder import files_of

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.checksums import sha256_of
+from pytest_mlab.lib.digests import sha256_of
 from pytest_mlab.data.sources.archives import UnsafeArchive, is_archive, unpack
 from pytest_mlab.data.sources.base import (
     Options,

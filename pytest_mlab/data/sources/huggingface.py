@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.checksums import sha256_of
+from pytest_mlab.lib.digests import sha256_of
 from pytest_mlab.data.sources.base import (
     Options,
     announce,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.checksums import walk
+from pytest_mlab.lib.digests import walk
 from pytest_mlab.data.sources.base import (
     Options,
     announce,

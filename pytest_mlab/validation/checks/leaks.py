@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from pytest_mlab.core.scoring import TIE_ABS, TIE_REL
-from pytest_mlab.data.checksums import walk
+from pytest_mlab.lib.digests import walk
 from pytest_mlab.reporting import text
 from pytest_mlab.validation.bench import Bench, LeakLimits
 from pytest_mlab.validation.columns import Columns, columns_in
