@@ -11,8 +11,7 @@ from pathlib import Path
 
 from pytest_mlab.core.task import Task
 from pytest_mlab.data import prepared as manifest
-from pytest_mlab.data.cache import Slot
-from pytest_mlab.lib.digests import data_key
+from pytest_mlab.data.cache import Slot, data_key
 from pytest_mlab.data.prepared import Manifest
 from pytest_mlab.data.run_data_py import run_data_py
 from pytest_mlab.data.sources import fetch

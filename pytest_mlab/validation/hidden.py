@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +12,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_mlab.core.task import Task
-from pytest_mlab.lib.digests import walk
 from pytest_mlab.data.prepare import Prepared
 from pytest_mlab.errors import SandboxError
+from pytest_mlab.lib.digests import sha256_of, walk
 from pytest_mlab.suites.folder import files_of
 from pytest_mlab.validation.bench import Bench
 
@@ -63,7 +62,7 @@ def declared_starters(task: Task, variant: str) -> dict[str, str]:
             for path in (
                 [place] if place.is_file() else sorted(p for p in place.rglob("*") if p.is_file())
             ):
-                found[_sha256(path)] = str(path.relative_to(task.folder))
+                found[sha256_of(path)] = str(path.relative_to(task.folder))
     return found
 
 
@@ -82,7 +81,7 @@ def secrets_of(task: Task, prepared: Prepared) -> list[Secret]:
         size = path.stat().st_size
         if size < SMALLEST:
             continue
-        digest = _sha256(path)
+        digest = sha256_of(path)
         if digest not in declared and not (name.startswith("raw/") and digest in shown):
             found.append(Secret(name, path, size, digest))
     return found
@@ -153,7 +152,3 @@ def source_hosts(task: Task) -> Iterator[tuple[str, int]]:
             host = _HUBS.get(source.kind) or urlsplit(source.ref).hostname
             if host:
                 yield host, 443
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -7,7 +7,6 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.lib.digests import sha256_of
 from pytest_mlab.data.sources.archives import UnsafeArchive, is_archive, unpack
 from pytest_mlab.data.sources.base import (
     Options,
@@ -20,6 +19,7 @@ from pytest_mlab.data.sources.base import (
 )
 from pytest_mlab.data.sources.download import Download, Failed
 from pytest_mlab.errors import SuiteError
+from pytest_mlab.lib.digests import sha256_of
 
 
 def fetch(source: Source, task: Task, into: Path, options: Options) -> None:

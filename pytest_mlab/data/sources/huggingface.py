@@ -13,7 +13,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.lib.digests import sha256_of
 from pytest_mlab.data.sources.base import (
     Options,
     announce,
@@ -26,6 +25,7 @@ from pytest_mlab.data.sources.base import (
 )
 from pytest_mlab.data.sources.download import unreached
 from pytest_mlab.errors import DataUnavailable, SuiteError
+from pytest_mlab.lib.digests import sha256_of
 
 REF = re.compile(
     r"(datasets|models)/([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})(?::([^,:\s]+(?:,[^,:\s]+)*))?"

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.lib.digests import walk
 from pytest_mlab.data.sources.base import (
     Options,
     announce,
@@ -20,6 +19,7 @@ from pytest_mlab.data.sources.base import (
     size_text,
 )
 from pytest_mlab.errors import DataUnavailable
+from pytest_mlab.lib.digests import walk
 
 TOKEN_PAGE = "https://www.kaggle.com/settings/api"
 

@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.lib.digests import sha256_of
 from pytest_mlab.data.sources.base import Options, require_consent, rules_word
 from pytest_mlab.errors import SuiteError
+from pytest_mlab.lib.digests import sha256_of
 
 
 def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
