@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mlab.core.task import Task
-from pytest_mlab.lib.digests import digest_of, folder_digest, sha256_of
+from pytest_mlab.data.sources import kind_of
+from pytest_mlab.lib.digests import digest_of, sha256_of
 from pytest_mlab.lib.locate import CACHE_VARIABLE, default_cache_dir
 
 __all__ = ["CACHE_VARIABLE", "Slot", "default_cache_dir"]
@@ -67,9 +68,6 @@ def data_key(task: Task, variant: str) -> str:
     }
     for number, source in enumerate(task.variants[variant].sources):
         parts[f"source {number}"] = f"{source.kind} {source.ref} {source.sha256}"
-        if source.kind == "embedded":
-            place = task.folder / source.ref
-            parts[f"content {number}"] = (
-                sha256_of(place) if place.is_file() else folder_digest(place)
-            )
+        if content := kind_of(source.kind).content_digest(source, task.folder):
+            parts[f"content {number}"] = content
     return digest_of(parts)

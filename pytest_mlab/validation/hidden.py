@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from pytest_mlab.core.task import Task
 from pytest_mlab.data.prepare import Prepared
+from pytest_mlab.data.sources import source_hosts
 from pytest_mlab.errors import SandboxError
 from pytest_mlab.lib.digests import sha256_of, walk
 from pytest_mlab.suites.folder import files_of
@@ -37,7 +37,6 @@ _SYSTEM = (
     "/gnu/store/",
     "/workspace/",
 )
-_HUBS: Mapping[str, str] = {"kaggle": "www.kaggle.com", "huggingface": "huggingface.co"}
 _OUTSIDE = (("1.1.1.1", 53), ("8.8.8.8", 443))
 
 
@@ -139,16 +138,7 @@ def _request(bench: Bench, root: str, needles: Sequence[bytes]) -> dict[str, Any
         "names": [name for name in _NAMES if inside],
         "paths": [str(task.folder), str(bench.prepared.answers.parent), str(bench.settings.cache)],
         "needles": [needle.hex() for needle in needles],
-        "hosts": [*_OUTSIDE, *source_hosts(task)] if inside else [],
+        "hosts": [*_OUTSIDE, *((host, 443) for host in source_hosts(task))] if inside else [],
         "root": root,
         "skip": [*_SYSTEM, *python] if inside else [],
     }
-
-
-def source_hosts(task: Task) -> Iterator[tuple[str, int]]:
-    """Where the raw data come from: whoever can go there has the answers."""
-    for variant in task.variants.values():
-        for source in variant.sources:
-            host = _HUBS.get(source.kind) or urlsplit(source.ref).hostname
-            if host:
-                yield host, 443
