@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
-from pytest_mlab.data.sources import kind_names
+from pytest_mlab.data.sources import kind_names, kind_of
+from pytest_mlab.errors import ConfigError
 from pytest_mlab.lib.durations import parse_duration
 from pytest_mlab.lib.suggest import nearest_first
 
@@ -43,8 +44,12 @@ def _seconds(value: object) -> float:
 
 
 def _source_kind(name: str) -> str:
-    if name not in kind_names():
-        raise ValueError(f"must be one of: {', '.join(nearest_first(name, kind_names()))}")
+    try:
+        kind_of(name)
+    except ConfigError:
+        raise ValueError(
+            f"must be one of: {', '.join(nearest_first(name, kind_names()))}"
+        ) from None
     return name
 
 

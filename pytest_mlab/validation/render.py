@@ -71,6 +71,8 @@ def markdown(reports: Sequence[Report]) -> str:
         ),
         "",
         *grid(list(_HEAD), [_row(report) for report in reports], 4),
+        "",
+        f"Checks: {', '.join(result.check for result in first.results)}.",
     ]
     for report in reports:
         for result in report.results:
