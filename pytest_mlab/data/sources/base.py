@@ -1,4 +1,4 @@
-"""What all kinds of sources share: the base class, consent, announcements, putting files in place."""
+"""What all kinds of data sources share: the base class, consent, announcements, placing files."""
 
 from __future__ import annotations
 

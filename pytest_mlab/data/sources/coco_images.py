@@ -76,11 +76,11 @@ class CocoImages(SourceKind):
             yield "sha256", "a source of kind coco-images has none: it is many files"
 
     def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
-        """Put the images listed in ``into / source.ref``, which an earlier source brought, into ``into
-        / images``.
+        """Put the images listed in ``into / source.ref``, which an earlier source brought, into
+        ``into / images``.
 
-        Raises DataUnavailable with the number of those that are missing; the others are kept and not
-        fetched again."""
+        Raises DataUnavailable with the number of missing images; the others are kept for the next
+        attempt."""
         require_packages(task, options, "httpx", "tqdm")
         self.require_consent(source, task, options)
         images = listed(into / source.ref, task)

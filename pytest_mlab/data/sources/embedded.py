@@ -36,8 +36,8 @@ class Embedded(SourceKind):
         return sha256_of(place) if place.is_file() else folder_digest(place)
 
     def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
-        """Copy the file or folder ``source.ref``; the copy may be changed. Raises SuiteError when it is
-        not what it was."""
+        """Copy the file or folder; data.py may change the copy. Raises SuiteError when its sha256
+        is not the one in task.toml."""
         place = task.folder / source.ref
         target = into / place.name
         refuse_second(target)

@@ -96,7 +96,8 @@ def listed(bucket: str, pattern: str) -> Iterator[Object]:
     """The objects whose names match, in the bucket's order. Raises Failed, Unreached."""
     token = ""
     while True:
-        query = f"prefix={quote(_prefix(pattern), safe='')}&fields=items(name,size,md5Hash,generation),nextPageToken"
+        fields = "items(name,size,md5Hash,generation),nextPageToken"
+        query = f"prefix={quote(_prefix(pattern), safe='')}&fields={fields}"
         page = ask(
             f"{_endpoint()}/storage/v1/b/{bucket}/o?{query}"
             + (f"&pageToken={quote(token)}" if token else "")

@@ -33,8 +33,8 @@ class Generator(SourceKind):
             )
 
     def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
-        """Leave ``into`` as it is. Raises DataUnavailable when the package of ``source.ref``
-        (``<name>==<version>``) is not installed in this version: another one may make other data."""
+        """Leave ``into`` as it is. Raises DataUnavailable when the package is not installed in
+        this version: another version may make other data."""
         if not source.ref:
             return
         self.require_consent(source, task, options)
@@ -46,7 +46,8 @@ class Generator(SourceKind):
         if found != version:
             have = f"version {found} is installed" if found else "it is not installed"
             raise DataUnavailable(
-                f"the data of {task.name} are made by the package {source.ref} ({size_text(source)}),"
+                f"the data of {task.name} are made by the package {source.ref}"
+                f" ({size_text(source)}),"
                 f" and {have}",
                 fix=f"pip install {source.ref} && {prepare_command(task, options)}",
             )

@@ -39,10 +39,9 @@ class Http(SourceKind):
             yield "sha256", "a source of kind http needs the sha256 of its file"
 
     def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
-        """Put the file into ``into``, or what is in it when it is an archive.
+        """Put the file into ``into``, or the members of an archive. Raises DataUnavailable.
 
-        The whole file is kept among the downloads, and so is the part of one that was cut off. Raises
-        DataUnavailable."""
+        Whole files and the first part of an interrupted download are kept among the downloads."""
         require_packages(task, options, "httpx", "tqdm")
         self.require_consent(source, task, options)
         name = PurePosixPath(unquote(urlsplit(source.ref).path)).name or "download"

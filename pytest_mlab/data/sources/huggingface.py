@@ -79,8 +79,7 @@ class HuggingFace(SourceKind):
         """Put the files into ``into`` under their paths in the repository. Raises DataUnavailable,
         SuiteError.
 
-        Files that are named one by one and lie in the hub's cache already are taken from there, without
-        the network."""
+        When the hub's cache has every file that the source names, no connection is made."""
         require_packages(task, options, "huggingface_hub", "httpx")
         self.require_consent(source, task, options)
         reference = parse_ref(source.ref)

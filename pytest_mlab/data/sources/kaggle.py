@@ -53,8 +53,7 @@ class Kaggle(SourceKind):
     def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
         """Put the files of a competition or data set into ``into``. Raises DataUnavailable.
 
-        What kagglehub has in its cache is taken from there, without an account and without the network.
-        """
+        Files in kagglehub's cache need neither an account nor the network."""
         require_packages(task, options, "kagglehub")
         import kagglehub
 

@@ -28,15 +28,18 @@ class MLAgentBench(SourceKind):
         return f"its prepare.py asks you before it goes on: {script}"
 
     def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
-        """Copy the folder; ``starter.json`` names the task's starter files, ``agreed`` is there where
-        the user has agreed to what prepare.py asks. Raises DataUnavailable where it asks and nobody
-        has, SuiteError when the folder is gone."""
+        """Copy the folder; add ``starter.json``, the sha256 of the task's starter files, and a file
+        ``agreed`` when the user accepts what prepare.py asks.
+
+        Raises DataUnavailable when it asks and the user has not accepted, SuiteError when the
+        folder is gone."""
         self.require_consent(source, task, options)
         origin = Path(source.ref)
         for side in ("env", "scripts"):
             if not (origin / side).is_dir():
                 raise SuiteError(
-                    f"the task {task.name} was read from {origin}, which has no folder {side}/ any more"
+                    f"the task {task.name} was read from {origin}, where the folder {side}/ is"
+                    " missing now"
                 )
             shutil.copytree(
                 origin / side,

@@ -99,7 +99,7 @@ def _not_seen(closed: Counter[str]) -> str:
     return f"; not looked into: {kinds}" if kinds else ""
 
 
-# --- what is hidden, what is visible ---------------------------------------------------------------------------
+# --- what is hidden, what is visible --------------------------------------------------------------
 
 
 def _hidden(
@@ -161,7 +161,7 @@ def _content(path: Path, closed: Counter[str]) -> bytes:
         return content
 
 
-# --- comparing ---------------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
 
 def _in_file(
