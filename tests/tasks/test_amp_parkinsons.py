@@ -20,7 +20,10 @@ from pytest_mlab.data.prepare import Prepared
 from tests.tasks.conftest import load
 
 NAME = "amp-parkinsons-disease-progression-prediction"
-CLINICAL = "visit_id,patient_id,visit_month,updrs_1,updrs_2,updrs_3,updrs_4,upd23b_clinical_state_on_medication"
+CLINICAL = (
+    "visit_id,patient_id,visit_month,updrs_1,updrs_2,updrs_3,updrs_4,"
+    "upd23b_clinical_state_on_medication"
+)
 PROTEINS = "visit_id,visit_month,patient_id,UniProt,NPX"
 PEPTIDES = "visit_id,visit_month,patient_id,UniProt,Peptide,PeptideAbundance"
 ID = re.compile(r"(\d+)_(\d+)_updrs_([1-4])_plus_(0|6|12|24)_months")

@@ -363,7 +363,8 @@ def test_full_hides_the_masks_of_the_validation_records(
     assert rows_of(public / "sample_submission.csv") == {"0000000000": "-", "0000000001": "-"}
     metadata = json.loads((public / "validation_metadata.json").read_text())
     assert metadata[1] == {
-        "record_id": "0000000001", "row_min": 24003.0, "row_size": -2000.0, "col_min": -12006.0, "col_size": 2000.0,
+        "record_id": "0000000001", "row_min": 24003.0, "row_size": -2000.0,
+        "col_min": -12006.0, "col_size": 2000.0,
         "timestamp": 1560000012.0,
     }  # fmt: skip
     assert len(json.loads((public / "train_metadata.json").read_text())) == 3
