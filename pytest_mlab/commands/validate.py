@@ -77,13 +77,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Validate the tasks; 1 when a check failed or could not be made. Raises ConfigError."""
     from pytest_mlab.suites.catalog import Catalog
-    from pytest_mlab.validation.registry import CHECKS
+    from pytest_mlab.validation.registry import all_checks
     from pytest_mlab.validation.render import markdown, summary
     from pytest_mlab.validation.scratch import sweep
     from pytest_mlab.validation.subjects import subjects
 
     if args.list:
-        print("\n".join(f"{check.name:<13}  {check.about}" for check in CHECKS))
+        print("\n".join(f"{check.name:<13}  {check.about}" for check in all_checks()))
         return 0
     settings = _settings(args)
     found = subjects(

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mlab.core.task import Source, Variant
+from pytest_mlab.data.sources import source_hosts
 from pytest_mlab.sandboxes.inside import thief
 from pytest_mlab.suites.loader import load_task
-from pytest_mlab.validation.hidden import secrets_of, source_hosts
+from pytest_mlab.validation.hidden import secrets_of
 from tests.suites.folders import edit
 from tests.support.child_process import running
 from tests.support.toy_suite import DATA
@@ -128,7 +129,7 @@ def test_it_knows_where_data_come_from(tmp_path: Path) -> None:
         Source("embedded", "env/train.py"),
     )
     task = replace(task, variants={"mini": Variant("mini", sources)})
-    assert list(source_hosts(task)) == [("data.example.org", 443), ("www.kaggle.com", 443)]
+    assert list(source_hosts(task)) == ["data.example.org", "www.kaggle.com"]
 
 
 # --- the searches, one by one --------------------------------------------------------------------
