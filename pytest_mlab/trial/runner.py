@@ -22,31 +22,25 @@ from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.data.prepare import prepare
 from pytest_mlab.errors import StoreError, SuiteError
 from pytest_mlab.store.rundir import RunDir
-from pytest_mlab.trial import evaluate
 from pytest_mlab.trial.job import Job, scratch_of
 from pytest_mlab.trial.outcome import Facts, facts
 from pytest_mlab.trial.process.child_env import Redactor, trial_environment
 from pytest_mlab.trial.process.watch import Ending, ServerLost, Watch
+from pytest_mlab.trial.time_limits import (
+    AROUND_AGENT,
+    agent_phase_seconds,
+    finish_phase_seconds,
+    grace_of,
+)
 
 AGENT = "agent_phase:run_agent_phase"
 FINISH = "finish_phase:run_finish_phase"
 AGENT_LOG = "agent.log"
 FINISH_LOG = "finish.log"
 
-GRACE = (5.0, 60.0)
-"""Least and most seconds that an agent may go on past its budget before its process is killed."""
-_GRACE_SHARE = 0.1
-
-AROUND = 300.0
-"""Seconds that its process has besides: to make the workspace, to open the sandbox, to freeze the
-workspace."""
-
 _LOG_HALF = 1 << 20
 _LOG_END = 32 << 10
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\w+|<\w+>)$', re.M)
-_FINISH_GRACE = 600.0
-_TIMED_IN_LINE = 32
-"""How many timed evaluations may be ahead in the line for the machine."""
 
 
 class TrialRunner:
@@ -61,7 +55,7 @@ class TrialRunner:
         run_dir: Path,
         *,
         grace: float | None = None,
-        around: float = AROUND,
+        around: float = AROUND_AGENT,
         terminal: Terminal | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -105,7 +99,7 @@ class TrialRunner:
         with contextlib.suppress(OSError):  # never made, or another worker's trial is in it
             scratch_of(self._run).rmdir()
 
-    # --- one trial -----------------------------------------------------------------------------------------------
+    # --- one trial ---
 
     def _fresh(self, job: Job) -> TrialResult:
         started = time.time()
@@ -118,8 +112,8 @@ class TrialRunner:
             return self._give_up(job, f"task {job.task.name}: {error}", started, Outcome.TASK_ERROR)
         remove_workspace(job.workspace)
         try:
-            grace = grace_of(job.budget.max_seconds) if self._grace is None else self._grace
-            seconds = job.budget.max_seconds + job.budget.free_wait + grace + self._around
+            grace = grace_of(job.budget) if self._grace is None else self._grace
+            seconds = agent_phase_seconds(job.budget, grace, self._around)
             said: dict[str, Any] = {
                 "grace": grace,
                 "terminal": self._terminal and asdict(self._terminal),
@@ -127,7 +121,9 @@ class TrialRunner:
             ending = self._phase(job, AGENT, AGENT_LOG, said, seconds)
             words = last_words(job.dir.path / AGENT_LOG)
             said = {"ending": asdict(ending), "last_words": words, "started_at": started}
-            ending = self._phase(job, FINISH, FINISH_LOG, said, _finish_seconds(job))
+            ending = self._phase(
+                job, FINISH, FINISH_LOG, said, finish_phase_seconds(timed=job.task.timed)
+            )
         except ServerLost as error:
             return self._give_up(job, str(error), started)
         finally:
@@ -196,16 +192,6 @@ class TrialRunner:
         return result
 
 
-def grace_of(max_seconds: float) -> float:
-    """Seconds past a budget of ``max_seconds``: a tenth of it, within :data:`GRACE`."""
-    least, most = GRACE
-    return min(most, max(least, _GRACE_SHARE * max_seconds))
-
-
-def _finish_seconds(job: Job) -> float:
-    return (evaluate.TIMEOUT + _FINISH_GRACE) * (_TIMED_IN_LINE if job.task.timed else 1)
-
-
 def _drift(job: Job) -> str:
     """Why the task is no longer what was planned; '' when it is. (The agent's files are looked at
     where they run.)"""
@@ -242,7 +228,7 @@ def _alone(job: Job) -> Iterator[None]:
         yield
 
 
-# --- small things ------------------------------------------------------------------------------------------------
+# --- small things ---
 
 
 def last_words(path: Path) -> str:

@@ -68,7 +68,7 @@ def events(project: Path, kind: type) -> list[Any]:
     return [event for event in run.trial(only(run)).events() if isinstance(event, kind)]
 
 
-# --- outcomes --------------------------------------------------------------------------------------------------
+# --- outcomes ---
 
 
 def test_success(project: Path) -> None:
@@ -177,7 +177,7 @@ def test_missing_package_is_told_with_the_command_that_installs_it(project: Path
     assert "-m pip install 'no-such-package>=1'" in result.reason
 
 
-# --- the budget's end ------------------------------------------------------------------------------------------
+# --- the budget's end ---
 
 
 def test_agent_that_does_not_stop_is_killed_and_scored_as_it_stands(project: Path) -> None:
@@ -231,7 +231,7 @@ def test_tampering_is_seen_when_the_agent_was_killed(project: Path) -> None:
     assert ended.tampered == ["test.csv", "train.csv"]
 
 
-# --- nothing survives ------------------------------------------------------------------------------------------
+# --- nothing survives ---
 
 
 def test_daemon_of_an_agent_is_gone_and_the_next_trial_unaffected(project: Path) -> None:
@@ -276,7 +276,7 @@ def test_interrupt_leaves_no_process_and_no_result(
     assert not list((project / "cache" / "workspaces").rglob("*/*"))
 
 
-# --- resuming --------------------------------------------------------------------------------------------------
+# --- resuming ---
 
 
 def test_finished_trial_is_not_run_again(project: Path) -> None:
@@ -357,7 +357,7 @@ def test_who_comes_second_waits_and_finds_the_result(project: Path) -> None:
     assert found == [result]
 
 
-# --- what is not the agent's fault -----------------------------------------------------------------------------
+# --- what is not the agent's fault ---
 
 
 def test_task_that_changed_since_the_plan(project: Path) -> None:
@@ -406,7 +406,7 @@ def test_data_that_cannot_be_prepared_are_the_callers_business(project: Path) ->
     assert run.results() == {}
 
 
-# --- secrets ---------------------------------------------------------------------------------------------------
+# --- secrets ---
 
 
 def test_no_key_reaches_an_agent_without_a_model(
@@ -476,7 +476,7 @@ def test_agents_with_a_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert b"[OPENAI_API_KEY]" in written[run.trial(talking.id).path / "agent.log"]
 
 
-# --- sandboxes -------------------------------------------------------------------------------------------------
+# --- sandboxes ---
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "docker"])

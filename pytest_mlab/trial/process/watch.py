@@ -160,7 +160,7 @@ class Watch:
         )
         return Ending(how, abs(status), self._clock() - begin, answer["leftovers"], answer["stuck"])
 
-    # --- the server --------------------------------------------------------------------------------------------
+    # --- the server ---
 
     def _ensure_server(self) -> None:
         if self._server is not None and self._server.poll() is None:
