@@ -28,8 +28,8 @@ from pytest_mlab.store.moments import moment
 from pytest_mlab.store.snapshots import Change, Snapshots
 from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
-from pytest_mlab.trial.actions import DEFINITIONS, SPECS
-from pytest_mlab.trial.actions.base import Answer, Context, perform
+from pytest_mlab.trial.actions import definitions
+from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, perform
 from pytest_mlab.trial.program import Call, Programs, Ran, said, shortened_words
 from pytest_mlab.trial.restoring import bring_back
 from pytest_mlab.trial.workspace import Workspace
@@ -77,9 +77,11 @@ class TrialEnvironment:
         self._trial_dir = trial_dir
         self._log_dir = trial_dir.logs
         self._person = person
-        self._context = Context(
+        self._context = ActionContext(
             workspace, connection, account, trial_dir, model, task.resources, helper=helper
         )
+        self._definitions = definitions()
+        self._specs = {name: definition.spec for name, definition in self._definitions.items()}
         self._history: list[Step] = []
         self._backups: list[dict[str, tuple[str | None, ...]]] = [{}]
         self._over: TrialOver | None = None
@@ -98,7 +100,7 @@ class TrialEnvironment:
     @property
     def actions(self) -> Mapping[str, ActionSpec]:
         """All actions by name."""
-        return SPECS
+        return self._specs
 
     @property
     def model(self) -> Model:
@@ -164,10 +166,10 @@ class TrialEnvironment:
             self._context.timeout = timeout
             begin = time.monotonic()
             try:
-                answer = perform(DEFINITIONS, self._context, action)
+                answer = perform(self._definitions, self._context, action)
             except MlabError as error:
                 self._record(
-                    index, action, Answer(f"{type(error).__name__}: {error}", ok=False), begin
+                    index, action, ActionAnswer(f"{type(error).__name__}: {error}", ok=False), begin
                 )
                 if isinstance(error, TrialOver):
                     self._over = error
@@ -225,13 +227,13 @@ class TrialEnvironment:
                 self._record(
                     self._next(),
                     action,
-                    Answer(f"{type(error).__name__}: {error}", ok=False),
+                    ActionAnswer(f"{type(error).__name__}: {error}", ok=False),
                     begin,
                 )
                 if isinstance(error, TrialOver):
                     self._over = error
                 raise
-            self._record(self._next(), action, Answer(said(reply)), begin)
+            self._record(self._next(), action, ActionAnswer(said(reply)), begin)
             return reply
 
     def _next(self) -> int:
@@ -267,7 +269,9 @@ class TrialEnvironment:
             self._on_runaway()
         raise self._over.with_traceback(None)
 
-    def _record(self, index: int, action: Action, answer: Answer, begin: float) -> Observation:
+    def _record(
+        self, index: int, action: Action, answer: ActionAnswer, begin: float
+    ) -> Observation:
         if (
             not answer.text.isascii()
         ):  # names of files may be no text, and neither a trace nor a model takes those
@@ -357,9 +361,9 @@ class TrialEnvironment:
             self._journal.write(Note(t=self._now(), kind="snapshot", data={"text": text}))
 
 
-def _answer(ran: Ran) -> Answer:
+def _answer(ran: Ran) -> ActionAnswer:
     done = ran.done
-    return Answer(
+    return ActionAnswer(
         ran.text or "(nothing was printed)",
         ok=done.exit_status == 0,
         exit_status=done.exit_status,

@@ -27,7 +27,7 @@ class ActionError(MlabError):
     """An action could not be done; the message is what the agent reads."""
 
 
-class Answer(NamedTuple):
+class ActionAnswer(NamedTuple):
     """What an action gives: the observation, and what the trace says besides."""
 
     text: str
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
 
 @dataclass
-class Context:
+class ActionContext:
     """What actions work with.
 
     ``limits`` are what the sandbox allows; ``step`` is the number of the step that is being done,
@@ -70,21 +70,29 @@ class Context:
         return name
 
 
-Run = Callable[[Context, Mapping[str, Any]], "Answer | str"]
+ActionFunction = Callable[["ActionContext", Mapping[str, Any]], "ActionAnswer | str"]
 
 
 @dataclass(frozen=True)
-class Definition:
-    """An action: what agents are told about it, and the function that does it."""
+class ActionDefinition:
+    """An action: its spec, which agents see, the function that does it, and its place among the
+    others."""
 
     spec: ActionSpec
-    run: Run
+    run: ActionFunction
+    order: int
 
 
-def define(
-    name: str, summary: str, run: Run, returns: str, **arguments: tuple[type, str]
-) -> Definition:
-    """An action with required arguments ``name=(str or int, description)``."""
+def action(
+    name: str, summary: str, *, returns: str, order: int = 1000, **arguments: tuple[type, str]
+) -> Callable[[ActionFunction], ActionDefinition]:
+    """Make the decorated function an action.
+
+    ``name``, ``summary`` (a sentence) and ``returns`` (what the observation holds) are for the
+    agent. ``arguments`` are ``name=(str or int, description)``; all are required, and the function
+    gets them checked, by name. It returns the observation's text, or an :class:`ActionAnswer`, and
+    raises :class:`ActionError` with a text for the agent. Agents see actions by ``order``: those of
+    pytest-mlab have 10 to 170."""
     schema = {
         "type": "object",
         "properties": {
@@ -94,10 +102,16 @@ def define(
         "required": list(arguments),
         "additionalProperties": False,
     }
-    return Definition(ActionSpec(name, summary, schema, returns), run)
+
+    def define(run: ActionFunction) -> ActionDefinition:
+        return ActionDefinition(ActionSpec(name, summary, schema, returns), run, order)
+
+    return define
 
 
-def perform(definitions: Mapping[str, Definition], context: Context, action: Action) -> Answer:
+def perform(
+    definitions: Mapping[str, ActionDefinition], context: ActionContext, action: Action
+) -> ActionAnswer:
     """Do ``action``. The agent's mistakes, and failures that are the agent's to handle, come back
     as answers.
 
@@ -105,24 +119,24 @@ def perform(definitions: Mapping[str, Definition], context: Context, action: Act
     """
     definition = definitions.get(action.name)
     if definition is None:
-        return Answer(unknown(action.name, list(definitions)), ok=False)
+        return ActionAnswer(unknown(action.name, list(definitions)), ok=False)
     arguments = checked(definition.spec, action.args)
     if isinstance(arguments, str):
-        return Answer(arguments, ok=False)
+        return ActionAnswer(arguments, ok=False)
     try:
         answer = definition.run(context, arguments)
     except (ActionError, Refused) as error:
-        return Answer(f"{action.name}: {error}", ok=False)
+        return ActionAnswer(f"{action.name}: {error}", ok=False)
     except ContextWindowError as error:
-        return Answer(
+        return ActionAnswer(
             f"{action.name}: the text is too long for the model ({error}); work on a part of it",
             ok=False,
         )
     except BadRequestError as error:
-        return Answer(f"{action.name}: the model refused the request ({error})", ok=False)
+        return ActionAnswer(f"{action.name}: the model refused the request ({error})", ok=False)
     except OSError as error:
-        return Answer(f"{action.name}: {error.strerror or error}", ok=False)
-    return Answer(answer) if isinstance(answer, str) else answer
+        return ActionAnswer(f"{action.name}: {error.strerror or error}", ok=False)
+    return ActionAnswer(answer) if isinstance(answer, str) else answer
 
 
 def unknown(name: str, names: list[str]) -> str:
@@ -187,7 +201,7 @@ def shortened(text: str, hint: str = "", limit: int = SHOWN) -> str:
 
 
 def ask(
-    context: Context, prompt: str, *, role: str, max_tokens: int | None = None
+    context: ActionContext, prompt: str, *, role: str, max_tokens: int | None = None
 ) -> tuple[str, str]:
     """The text that the edit or fast model gives, and why it ended. Raises ActionError without a
     model, ModelError."""
@@ -208,7 +222,7 @@ def ask(
 
 
 def ask_over(
-    context: Context, text: str, each: Callable[[str, int, int], str], block: int
+    context: ActionContext, text: str, each: Callable[[str, int, int], str], block: int
 ) -> list[str]:
     """The fast model's answers over blocks of ``block`` characters; ``each(block, number, of)``
     makes the prompt."""

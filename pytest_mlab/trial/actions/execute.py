@@ -14,11 +14,10 @@ from pytest_mlab.core.sandbox_api import Execution
 from pytest_mlab.core.task import Resources
 from pytest_mlab.trial.actions.base import (
     SHOWN,
+    ActionAnswer,
+    ActionContext,
     ActionError,
-    Answer,
-    Context,
-    Definition,
-    define,
+    action,
     shortened,
 )
 
@@ -99,7 +98,14 @@ class OutputFile:
             self._file.close()
 
 
-def execute_script(context: Context, args: Mapping[str, Any]) -> Answer:
+@action(
+    "Execute Script",
+    "Runs a Python script in the workspace and waits for its end.",
+    returns="What it printed to stdout and stderr, and how it ended.",
+    order=40,
+    script_name=(str, "a Python script of the workspace"),
+)
+def execute_script(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer:
     """Run a Python script of the workspace until it ends or the trial's time is over."""
     name = args["script_name"]
     place = context.workspace.resolve(name)
@@ -118,7 +124,14 @@ def execute_script(context: Context, args: Mapping[str, Any]) -> Answer:
     )
 
 
-def python_repl(context: Context, args: Mapping[str, Any]) -> Answer:
+@action(
+    "Python REPL",
+    "Runs Python code in a process that keeps its variables from one use to the next.",
+    returns="What it printed.",
+    order=140,
+    command=(str, "Python code; print what you want to see"),
+)
+def python_repl(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer:
     """Run code in the trial's Python process, which keeps its variables."""
     done = context.connection.repl(args["command"], timeout=_timeout(context), keep=REPL_KEEP)
     with OutputFile(
@@ -137,8 +150,10 @@ def python_repl(context: Context, args: Mapping[str, Any]) -> Answer:
     return _answer(done, text if text.strip() else "(nothing was printed)", ok, sink, context)
 
 
-def _answer(done: Execution, text: str, ok: bool, sink: OutputFile, context: Context) -> Answer:
-    return Answer(
+def _answer(
+    done: Execution, text: str, ok: bool, sink: OutputFile, context: ActionContext
+) -> ActionAnswer:
+    return ActionAnswer(
         text,
         ok=ok,
         exit_status=done.exit_status,
@@ -148,7 +163,7 @@ def _answer(done: Execution, text: str, ok: bool, sink: OutputFile, context: Con
     )
 
 
-def _timeout(context: Context) -> float | None:
+def _timeout(context: ActionContext) -> float | None:
     left = min(
         context.account.remaining_seconds(),
         math.inf if context.timeout is None else context.timeout,
@@ -169,7 +184,7 @@ def _text(done: Execution, hint: str) -> str:
     return f"{head[:half]}\n[... about {cut} bytes left out{hint} ...]\n{tail[-half:]}"
 
 
-def _ended(name: str, done: Execution, context: Context) -> str:
+def _ended(name: str, done: Execution, context: ActionContext) -> str:
     """How the execution ended, in a sentence that leads to its output."""
     limits = context.limits
     output = "Its output:" if done.output_bytes else "It printed nothing."
@@ -228,21 +243,3 @@ def _signal(number: int | None) -> str:
         return f"{number} ({signal.Signals(number or 0).name})"
     except ValueError:
         return str(number)
-
-
-DEFINITIONS: tuple[Definition, ...] = (
-    define(
-        "Execute Script",
-        "Runs a Python script in the workspace and waits for its end.",
-        execute_script,
-        "What it printed to stdout and stderr, and how it ended.",
-        script_name=(str, "a Python script of the workspace"),
-    ),
-    define(
-        "Python REPL",
-        "Runs Python code in a process that keeps its variables from one use to the next.",
-        python_repl,
-        "What it printed.",
-        command=(str, "Python code; print what you want to see"),
-    ),
-)
