@@ -30,7 +30,7 @@ from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
 from pytest_mlab.trial.actions import definitions
 from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, perform
-from pytest_mlab.trial.program import Call, Programs, Ran, said, shortened_words
+from pytest_mlab.trial.program import Call, ProgramRun, Programs, said, shortened_words
 from pytest_mlab.trial.restoring import bring_back
 from pytest_mlab.trial.workspace import Workspace
 
@@ -242,7 +242,7 @@ class TrialEnvironment:
         self._context.step = self._account.charge_step()
         return self._context.step
 
-    def _record_program(self, argv: Sequence[str], ran: Ran, seconds: float) -> None:
+    def _record_program(self, argv: Sequence[str], ran: ProgramRun, seconds: float) -> None:
         self._journal.write(
             ProgramEnded(
                 t=self._now(),
@@ -361,7 +361,7 @@ class TrialEnvironment:
             self._journal.write(Note(t=self._now(), kind="snapshot", data={"text": text}))
 
 
-def _answer(ran: Ran) -> ActionAnswer:
+def _answer(ran: ProgramRun) -> ActionAnswer:
     done = ran.done
     return ActionAnswer(
         ran.text or "(nothing was printed)",

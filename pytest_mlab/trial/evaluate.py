@@ -3,7 +3,7 @@ as untrusted data.
 
 The sandbox has no network and sees, read-only, the submission (``/mlab/submission``), the hidden
 answers (``/mlab/answers``), the evaluator and the starter files (``/mlab/task``) and the evaluation
-library (``/mlab/lib``). Its workspace is an empty folder, into which the verdict is written. Where
+library (``/mlab/lib``). Its workspace is an empty folder, into which the result is written. Where
 the submission is code that the evaluator runs, the answers are a copy in that folder instead, which
 the evaluator deletes before that code starts."""
 
@@ -31,7 +31,7 @@ from pytest_mlab.trial.time_limits import EVALUATOR
 Word = Literal["scored", "invalid_submission", "no_submission", "task_error", "infra_error"]
 
 MAX_RESULT = 256 << 10
-"""Bytes that an evaluator's verdict may have."""
+"""Bytes that an evaluator's result may have."""
 
 MAX_REASON = 2000
 _KEEP_OUTPUT = 64 << 10
@@ -41,7 +41,7 @@ _PRIVATE_ANSWERS = "answers"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Evaluated:
     """What an evaluation said. ``score`` is a finite number exactly when ``word`` is ``scored``;
     ``reason`` says why not otherwise; ``details`` are the evaluator's own facts; ``seconds`` leaves
     out the wait for the machine."""
@@ -63,7 +63,7 @@ def evaluate(
     scratch: Path | None = None,
     timeout: float = EVALUATOR,
     clock: Callable[[], float] = time.monotonic,
-) -> Verdict:
+) -> Evaluated:
     """Evaluate the folder ``submission`` against ``answers``; never raises for what evaluator or
     submission do.
 
@@ -75,8 +75,8 @@ def evaluate(
             stack.enter_context(_machine_to_itself())
         begin = clock()
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evaluation-", dir=scratch))
-        verdict = _evaluate(task, sandbox, submission, answers, label, Path(folder), timeout)
-        return replace(verdict, seconds=clock() - begin)
+        evaluated = _evaluate(task, sandbox, submission, answers, label, Path(folder), timeout)
+        return replace(evaluated, seconds=clock() - begin)
 
 
 def _evaluate(
@@ -87,7 +87,7 @@ def _evaluate(
     label: str,
     folder: Path,
     timeout: float,
-) -> Verdict:
+) -> Evaluated:
     private = task.submission.kind == "script"
     if private:
         _copy_answers(answers, folder / _PRIVATE_ANSWERS)
@@ -101,10 +101,10 @@ def _evaluate(
                 _command(connection, private=private), timeout=timeout, keep=_KEEP_OUTPUT
             )
         finally:
-            connection.close()  # before the verdict is read: nothing is left that could change it
+            connection.close()  # before the result is read: nothing is left that could change it
     except SandboxError as error:
-        return Verdict("infra_error", reason=f"the evaluation sandbox failed: {error}")
-    return _read_verdict(folder / _RESULT, ended, task, timeout)
+        return Evaluated("infra_error", reason=f"the evaluation sandbox failed: {error}")
+    return _read_result(folder / _RESULT, ended, task, timeout)
 
 
 def _copy_answers(answers: Path, place: Path) -> None:
@@ -162,33 +162,26 @@ def _machine_to_itself() -> Iterator[None]:
 # --- what came back ---
 
 
-def _read_verdict(path: Path, ended: Execution, task: Task, timeout: float) -> Verdict:
+def _read_result(path: Path, ended: Execution, task: Task, timeout: float) -> Evaluated:
     if ended.killed_for == "lost":
-        return Verdict(
+        return Evaluated(
             "infra_error", reason="the evaluation sandbox was lost: its supervisor was killed"
         )
     failure = _failure(ended, task, timeout)
     if failure:
         return _fault(task, failure, ended)
-    if ended.exit_status != 0:  # a verdict that is there all the same is not the evaluator's
-        return _fault(
-            task,
-            f"the evaluator ended with status {ended.exit_status} and without a verdict",
-            ended,
-        )
+    without = f"the evaluator ended with status {ended.exit_status} and without a result"
+    if ended.exit_status != 0:  # a result that is there all the same is not the evaluator's
+        return _fault(task, without, ended)
     try:
-        verdict = _parse(_read_bounded(path))
+        evaluated = _parse(_read_bounded(path))
     except FileNotFoundError:
-        return _fault(
-            task,
-            f"the evaluator ended with status {ended.exit_status} and without a verdict",
-            ended,
-        )
+        return _fault(task, without, ended)
     except (OSError, ValueError, OverflowError, StoreError) as error:
-        return _fault(task, f"the evaluator's verdict cannot be read: {error}", ended)
-    if verdict.word == "task_error":
-        return replace(verdict, reason=f"task {task.name}: {verdict.reason}")
-    return verdict
+        return _fault(task, f"the evaluator's result cannot be read: {error}", ended)
+    if evaluated.word == "task_error":
+        return replace(evaluated, reason=f"task {task.name}: {evaluated.reason}")
+    return evaluated
 
 
 def _failure(ended: Execution, task: Task, timeout: float) -> str:
@@ -205,13 +198,13 @@ def _failure(ended: Execution, task: Task, timeout: float) -> str:
     }[ended.killed_for]
 
 
-def _fault(task: Task, what: str, ended: Execution) -> Verdict:
+def _fault(task: Task, what: str, ended: Execution) -> Evaluated:
     """A ``task_error``: the last line of the evaluator's output says where, all of its end is
     kept."""
     output = ended.output.decode("utf-8", "replace").strip()
     last = output.rpartition("\n")[2][:200]
     reason = f"task {task.name}: {what}" + (f" ({last})" if last else "")
-    return Verdict(
+    return Evaluated(
         "task_error", reason=reason, details={"output": output[-4000:]} if output else {}
     )
 
@@ -227,8 +220,8 @@ def _read_bounded(path: Path) -> bytes:
         return file.read(MAX_RESULT)
 
 
-def _parse(text: bytes) -> Verdict:
-    """The verdict in ``text``. Raises ValueError naming the key that is wrong."""
+def _parse(text: bytes) -> Evaluated:
+    """The result in ``text``. Raises ValueError naming the key that is wrong."""
     try:
         data = json.loads(text)
     except RecursionError:
@@ -246,7 +239,7 @@ def _parse(text: bytes) -> Verdict:
     if not isinstance(reason, str) or not isinstance(details, dict):
         raise ValueError("its reason is no text or its details are no object")
     if word != "scored":
-        return Verdict(word, reason=reason[:MAX_REASON] or word, details=details)
+        return Evaluated(word, reason=reason[:MAX_REASON] or word, details=details)
     number = (
         float(score)
         if isinstance(score, (int, float)) and not isinstance(score, bool)
@@ -254,4 +247,4 @@ def _parse(text: bytes) -> Verdict:
     )
     if not math.isfinite(number):
         raise ValueError(f"its score is {score!r:.80}, expected a finite number")
-    return Verdict("scored", number, details=details)
+    return Evaluated("scored", number, details=details)

@@ -25,12 +25,12 @@ from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.moments import moment
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TRACE
-from pytest_mlab.trial.evaluate import Verdict, evaluate
+from pytest_mlab.trial.evaluate import Evaluated, evaluate
 from pytest_mlab.trial.job import Job
 from pytest_mlab.trial.outcome import (
     AgentPart,
-    Context,
-    Facts,
+    ResultContext,
+    TraceFacts,
     agent_part,
     conclude,
     facts,
@@ -59,13 +59,13 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
             journal.write(ended)
         else:
             ended = found.ended
-        verdict = None
+        evaluated = None
         if part.outcome is None and not ended.tampered:
-            verdict = _evaluate(job)
-            journal.write(_evaluation(verdict, ended.snapshot))
+            evaluated = _evaluate(job)
+            journal.write(_evaluation(evaluated, ended.snapshot))
         context = _context(job, found, payload["started_at"])
         result = conclude(
-            context, part, ended.ledger, ended.snapshot, ended.tampered, verdict, found.crash
+            context, part, ended.ledger, ended.snapshot, ended.tampered, evaluated, found.crash
         )
         result = replace(
             result, reason=redact(result.reason), notes=tuple(map(redact, found.notes))
@@ -75,7 +75,7 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
 
 
 def _freeze(
-    job: Job, journal: Journal, found: Facts, part: AgentPart, ending: Ending
+    job: Job, journal: Journal, found: TraceFacts, part: AgentPart, ending: Ending
 ) -> AgentEnded:
     """The event that the killed process did not come to write. Nothing of it is left: the workspace
     is still."""
@@ -154,12 +154,12 @@ def changed_read_only(
     return sorted(path for path in map(manifest.decode, changed) if guard.is_read_only(path))
 
 
-def _evaluate(job: Job) -> Verdict:
+def _evaluate(job: Job) -> Evaluated:
     try:
         answers = job.prepared.answers
         sandbox = job.sandbox()
     except (DataUnavailable, SandboxError) as error:
-        return Verdict("infra_error", reason=str(error))
+        return Evaluated("infra_error", reason=str(error))
     return evaluate(
         job.task,
         sandbox,
@@ -170,20 +170,20 @@ def _evaluate(job: Job) -> Verdict:
     )
 
 
-def _evaluation(verdict: Verdict, snapshot: str) -> Evaluation:
+def _evaluation(evaluated: Evaluated, snapshot: str) -> Evaluation:
     return Evaluation(
         t=time.time(),
         snapshot=snapshot,
-        verdict=verdict.word,
-        score=verdict.score,
-        reason=verdict.reason,
-        details=verdict.details,
-        seconds=verdict.seconds,
+        verdict=evaluated.word,
+        score=evaluated.score,
+        reason=evaluated.reason,
+        details=evaluated.details,
+        seconds=evaluated.seconds,
     )
 
 
-def _context(job: Job, found: Facts, started_at: float) -> Context:
-    return Context(
+def _context(job: Job, found: TraceFacts, started_at: float) -> ResultContext:
+    return ResultContext(
         id=job.trial,
         task=job.task,
         data=job.settings.data,

@@ -16,7 +16,7 @@ from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.errors import EvaluatorError, ScoringError
 from pytest_mlab.store.events import AgentEnded, Event, ModelCall, Note, StepDone, TrialStarted
-from pytest_mlab.trial.evaluate import Verdict
+from pytest_mlab.trial.evaluate import Evaluated
 from pytest_mlab.trial.process.forkserver import STATUS_RAISED
 from pytest_mlab.trial.process.watch import Ending
 
@@ -25,7 +25,7 @@ _NAMED_FILES = 5
 
 
 @dataclass(frozen=True)
-class Facts:
+class TraceFacts:
     """What a trace tells about the agent's part: its first and last event of it, the last known
     ledger, and how the script that was executed last failed ('' when it did not); ``notes`` are
     what a replay had to say."""
@@ -37,12 +37,12 @@ class Facts:
     notes: tuple[str, ...] = ()
 
 
-def facts(events: Iterable[Event]) -> Facts:
+def facts(events: Iterable[Event]) -> TraceFacts:
     """The facts of a trace, read once from its beginning."""
-    found = Facts()
+    found = TraceFacts()
     for event in events:
         if isinstance(event, TrialStarted):
-            found = Facts(event)
+            found = TraceFacts(event)
         elif isinstance(event, AgentEnded):
             found = replace(found, ended=event, ledger=event.ledger)
         elif isinstance(event, Note) and event.kind == "replay":
@@ -81,7 +81,7 @@ class AgentPart:
     reason: str = ""
 
 
-def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> AgentPart:
+def agent_part(found: TraceFacts, ending: Ending | None, last_words: str = "") -> AgentPart:
     """How the agent's part ended, by its own last event or, without one, by what the watcher saw.
 
     ``last_words`` is the last line that the process wrote.
@@ -118,7 +118,7 @@ def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> Age
     return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, f"the trial's process {ending}{said}")
 
 
-def last_ledger(found: Facts, ending: Ending | None, budget: Budget) -> Ledger:
+def last_ledger(found: TraceFacts, ending: Ending | None, budget: Budget) -> Ledger:
     """What the agent has used, as the trace knows it; its time as the watcher does when it was
     killed for that."""
     if found.ended is None and ending is not None and _out_of_time(ending):
@@ -134,7 +134,7 @@ def _out_of_time(ending: Ending) -> bool:
 
 
 @dataclass(frozen=True)
-class Context:
+class ResultContext:
     """What a result says beside its outcome. ``threshold`` overrides the task's own; times are Unix
     seconds."""
 
@@ -159,33 +159,33 @@ def tampering(paths: Sequence[str]) -> str:
 
 
 def conclude(
-    context: Context,
+    context: ResultContext,
     part: AgentPart,
     ledger: Ledger,
     snapshot: str,
     tampered: Sequence[str] = (),
-    verdict: Verdict | None = None,
+    evaluated: Evaluated | None = None,
     crash: str = "",
 ) -> TrialResult:
-    """The trial's result. ``verdict`` is needed unless the agent's part or tampering decided the
+    """The trial's result. ``evaluated`` is needed unless the agent's part or tampering decided the
     outcome; ``crash`` is how the last script failed."""
     result = _blank(context, part, ledger, snapshot)
     if part.outcome is not None:
         return replace(result, outcome=part.outcome, reason=part.reason)
     if tampered:
         return replace(result, outcome=Outcome.INVALID_SUBMISSION, reason=tampering(tampered))
-    if verdict is None:
+    if evaluated is None:
         raise ValueError(
             f"{context.id.name}: neither the agent's end nor an evaluation decides the outcome"
         )
-    result = replace(result, evaluation_seconds=verdict.seconds)
-    if verdict.word == "no_submission" and part.ended_by is EndedBy.ERROR:
+    result = replace(result, evaluation_seconds=evaluated.seconds)
+    if evaluated.word == "no_submission" and part.ended_by is EndedBy.ERROR:
         return replace(result, outcome=Outcome.AGENT_ERROR, reason=part.reason)
-    if verdict.word != "scored":
-        outcome, reason = _unscored(verdict, crash, control=context.id.agent == CONTROL_AGENT)
+    if evaluated.word != "scored":
+        outcome, reason = _unscored(evaluated, crash, control=context.id.agent == CONTROL_AGENT)
         return replace(result, outcome=outcome, reason=reason)
     try:
-        judged = judge(context.task, context.data, verdict.score, context.threshold)
+        judged = judge(context.task, context.data, evaluated.score, context.threshold)
     except (EvaluatorError, ScoringError) as error:
         return replace(result, outcome=Outcome.TASK_ERROR, reason=str(error))
     return replace(
@@ -200,21 +200,21 @@ def conclude(
     )
 
 
-def _unscored(verdict: Verdict, crash: str, *, control: bool) -> tuple[Outcome, str]:
+def _unscored(evaluated: Evaluated, crash: str, *, control: bool) -> tuple[Outcome, str]:
     """Outcome and reason of a submission without a score. The control agent changes nothing: where
     what it runs fails, the task does not work here."""
-    outcome = Outcome(verdict.word)
+    outcome = Outcome(evaluated.word)
     if not crash or outcome not in (Outcome.NO_SUBMISSION, Outcome.INVALID_SUBMISSION):
-        return outcome, verdict.reason
+        return outcome, evaluated.reason
     if control:
         return (
             Outcome.TASK_ERROR,
-            f"the task's own code does not run here: {crash}; so {verdict.reason}",
+            f"the task's own code does not run here: {crash}; so {evaluated.reason}",
         )
-    return outcome, f"{verdict.reason}; the last script, {crash}"
+    return outcome, f"{evaluated.reason}; the last script, {crash}"
 
 
-def _blank(context: Context, part: AgentPart, ledger: Ledger, snapshot: str) -> TrialResult:
+def _blank(context: ResultContext, part: AgentPart, ledger: Ledger, snapshot: str) -> TrialResult:
     """A result without an outcome of its own: what had to be beaten is said in any case, where it
     is known."""
     variant = context.task.variants.get(context.data)

@@ -55,7 +55,7 @@ class Gateway(Protocol):
 
 
 @dataclass(frozen=True)
-class Ran:
+class ProgramRun:
     """A program's end: ``text`` is its output for the trace, ``output_file`` where the whole is,
     relative to the trial's folder; ``over`` is what ended the trial meanwhile, and is to be
     raised."""
@@ -133,13 +133,13 @@ class Programs:
         stdin: bytes,
         patience: float,
         step: ModelStep,
-    ) -> Ran:
+    ) -> ProgramRun:
         """Run a program to its end, its model calls by ``step``. Raises SandboxError."""
         self._count += 1
-        watch = _Watch(self._connection, step, patience)
+        answerer = _Answerer(self._connection, step, patience)
         path = self._trial_dir.outputs / OUTPUT.format(number=self._count)
         try:
-            with OutputFile(path, 0) as sink, self._serving(watch) as variables:
+            with OutputFile(path, 0) as sink, self._serving(answerer) as variables:
                 left = self._account.remaining_seconds()
                 done = self._connection.execute(
                     list(argv),
@@ -150,27 +150,27 @@ class Programs:
                     sink=sink,
                 )
         finally:
-            watch.end()
-        over = watch.over
+            answerer.end()
+        over = answerer.over
         if over is None and done.killed_for == "timeout":
             over = BudgetExhausted(
                 "the trial's seconds are used up, while a program ran", limit="seconds"
             )
         text = shortened(done.output.decode("utf-8", "replace"), sink.hint(self._trial_dir.path))
-        return Ran(
+        return ProgramRun(
             done, text, os.path.relpath(sink.path, self._trial_dir.path) if sink.made else "", over
         )
 
     @contextlib.contextmanager
-    def _serving(self, watch: _Watch) -> Iterator[Mapping[str, str]]:
+    def _serving(self, answerer: _Answerer) -> Iterator[Mapping[str, str]]:
         if self._gateway is None:
             yield {}
             return
-        with self._gateway.serve(watch.answer):
+        with self._gateway.serve(answerer.answer):
             yield self._gateway.variables(self._connection.relay_port)
 
 
-class _Watch:
+class _Answerer:
     """Answers the model calls of a running program one at a time, and ends it when there are no
     more to be had."""
 

@@ -26,7 +26,7 @@ from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.trialdir import TRACE
 from pytest_mlab.trial.follow import Follower
 from pytest_mlab.trial.job import Job, scratch_of
-from pytest_mlab.trial.outcome import Facts, facts
+from pytest_mlab.trial.outcome import TraceFacts, facts
 from pytest_mlab.trial.process.child_env import Redactor, trial_environment
 from pytest_mlab.trial.process.watch import Ending, ServerLost, Watch
 from pytest_mlab.trial.time_limits import (
@@ -240,11 +240,11 @@ def _drift(job: Job) -> str:
     )
 
 
-def _facts(job: Job) -> Facts:
+def _facts(job: Job) -> TraceFacts:
     try:
         return facts(job.dir.events())
     except StoreError:
-        return Facts()
+        return TraceFacts()
 
 
 @contextlib.contextmanager

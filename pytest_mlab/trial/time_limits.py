@@ -17,6 +17,9 @@ freezing the workspace."""
 EVALUATOR = 1800.0
 """Seconds that an evaluator may take."""
 
+TASK_SCRIPT = 3600.0
+"""Seconds that one script of a task may take when it is run outside a trial."""
+
 _AROUND_EVALUATOR = 600.0
 _TIMED_QUEUE = 32
 """How many timed evaluations may queue for the machine, which runs one at a time."""

@@ -22,7 +22,7 @@ _HASH_ALWAYS = 1 << 20
 _LONGEST = 4000
 
 
-class Refused(MlabError):
+class PathRefused(MlabError):
     """A path or file that an action may not use; the message is for the agent."""
 
 
@@ -85,7 +85,7 @@ class Workspace:
         """A descriptor of a public file by its sha256; None when there is none, or it is gone."""
         for path, found in self.public.items():
             if found == digest:
-                with contextlib.suppress(Refused), self.opened(path) as fd:
+                with contextlib.suppress(PathRefused), self.opened(path) as fd:
                     return os.dup(fd)
         return None
 
@@ -94,26 +94,26 @@ class Workspace:
     def locate(self, rel: str, *, write: bool = False) -> Path:
         """The path on this machine of a path of the workspace, mounts included.
 
-        Raises Refused for paths that lead out of the workspace (also through links) and, with
+        Raises PathRefused for paths that lead out of the workspace (also through links) and, with
         ``write``, for read-only ones. Nothing has to exist there."""
         return self.resolve(rel, write=write).path
 
     def resolve(self, rel: str, *, write: bool = False) -> Place:
         """:meth:`locate`, together with the path's resolved form."""
         if not rel or "\0" in rel:
-            raise Refused(
+            raise PathRefused(
                 f"{rel!r} is no path; give one relative to the workspace, such as train.py"
             )
         if len(rel) > _LONGEST:
-            raise Refused(f"{rel[:80]}... cannot be a path: it has {len(rel)} characters")
+            raise PathRefused(f"{rel[:80]}... cannot be a path: it has {len(rel)} characters")
         if os.path.isabs(rel):
-            raise Refused(
+            raise PathRefused(
                 f"{rel} is absolute; give a path relative to the workspace, such as train.py"
             )
         root = os.fspath(self.root)
         real = os.path.realpath(os.path.join(root, rel))
         if real != root and not real.startswith(root + os.sep):
-            raise Refused(f"{rel} leads out of the workspace; only files inside it can be used")
+            raise PathRefused(f"{rel} leads out of the workspace; only files inside it can be used")
         inside = "." if real == root else real[len(root) + 1 :]
         if write:
             self._check_writable(rel, inside)
@@ -137,19 +137,19 @@ class Workspace:
 
     def _check_writable(self, rel: str, inside: str) -> None:
         if self._frozen:
-            raise Refused(f"{rel} cannot be written: the trial is over")
+            raise PathRefused(f"{rel} cannot be written: the trial is over")
         if inside == ".":
-            raise Refused(f"{rel} is the workspace itself; name a file in it")
+            raise PathRefused(f"{rel} is the workspace itself; name a file in it")
         if self.is_read_only(inside):
-            raise Refused(f"{rel} is read-only; write to another file")
+            raise PathRefused(f"{rel} is read-only; write to another file")
 
     # --- reading and writing ---
 
     @contextlib.contextmanager
     def opened(self, rel: str, *, write: bool = False, append: bool = False) -> Iterator[int]:
         """A descriptor of a regular file: to read, or with ``write`` emptied, or with ``append`` to
-        add to it (made with its folders when absent). Raises Refused when there is no such file or
-        it is none."""
+        add to it (made with its folders when absent). Raises PathRefused for what is not
+        a file."""
         place = self.resolve(rel, write=write or append)
         flags = os.O_RDONLY
         if write or append:
@@ -166,7 +166,7 @@ class Workspace:
             os.close(folder)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise Refused(f"{rel} is no file; List Files shows what there is")
+                raise PathRefused(f"{rel} is no file; List Files shows what there is")
             if write:
                 os.ftruncate(fd, 0)
             yield fd
@@ -174,27 +174,27 @@ class Workspace:
             os.close(fd)
 
     def read(self, rel: str, limit: int) -> bytes:
-        """A file's content, at most ``limit`` bytes from its beginning. Raises Refused."""
+        """A file's content, at most ``limit`` bytes from its beginning. Raises PathRefused."""
         with self.opened(rel) as fd:
             return _read(fd, limit)
 
     def write(self, rel: str, data: bytes, *, append: bool = False) -> None:
-        """Replace a file's content, or add to it. Raises Refused, OSError."""
+        """Replace a file's content, or add to it. Raises PathRefused, OSError."""
         with self.opened(rel, write=not append, append=append) as fd:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
 
     def exists(self, rel: str) -> bool:
-        """True when there is a file or folder. Raises Refused for a path that leads out."""
+        """True when there is a file or folder. Raises PathRefused for a path that leads out."""
         return os.path.lexists(self.resolve(rel).path)
 
     def is_folder(self, rel: str) -> bool:
-        """True when there is a folder. Raises Refused for a path that leads out."""
+        """True when there is a folder. Raises PathRefused for a path that leads out."""
         return self.resolve(rel).path.is_dir()
 
     def remove(self, rel: str) -> None:
-        """Remove a file. Raises Refused, OSError."""
+        """Remove a file. Raises PathRefused, OSError."""
         place = self.resolve(rel, write=True)
         folder = self._folder(place, rel, make=False)
         try:
@@ -203,7 +203,7 @@ class Workspace:
             os.close(folder)
 
     def listdir(self, rel: str) -> list[str]:
-        """Sorted names in a folder: folders end in ``/``, links in ``@``. Raises Refused."""
+        """Sorted names in a folder: folders end in ``/``, links in ``@``. Raises PathRefused."""
         place = self.resolve(rel)
         folder = self._folder(Place(place.rel, place.base, (*place.parts, "")), rel, make=False)
         try:
@@ -234,16 +234,16 @@ class Workspace:
             fd = inner
         return fd
 
-    def _refusal(self, rel: str, error: OSError) -> Refused:
+    def _refusal(self, rel: str, error: OSError) -> PathRefused:
         if isinstance(error, FileNotFoundError):
-            return Refused(f"{rel} does not exist; List Files shows what there is")
+            return PathRefused(f"{rel} does not exist; List Files shows what there is")
         if isinstance(error, IsADirectoryError):
-            return Refused(f"{rel} is a folder; name a file")
+            return PathRefused(f"{rel} is a folder; name a file")
         if isinstance(error, NotADirectoryError):
-            return Refused(
+            return PathRefused(
                 f"{rel} leads through a file as if it were a folder; List Files shows what there is"
             )
-        return Refused(f"{rel} cannot be opened ({error.strerror})")
+        return PathRefused(f"{rel} cannot be opened ({error.strerror})")
 
     # --- the end ---
 

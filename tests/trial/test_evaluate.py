@@ -16,7 +16,7 @@ from pytest_mlab.errors import SandboxError
 from pytest_mlab.sandboxes import make
 from pytest_mlab.suites.loader import load_task
 from pytest_mlab.trial import evaluate as subject
-from pytest_mlab.trial.evaluate import Verdict, evaluate
+from pytest_mlab.trial.evaluate import Evaluated, evaluate
 from tests.support.docker_engine import docker_image
 from tests.support.toy_suite import BASELINE, EVALUATOR, write_toy_task
 
@@ -54,7 +54,7 @@ def submission(tmp_path: Path, prepared: Prepared) -> Path:
     return folder
 
 
-Score = Callable[..., Verdict]
+Score = Callable[..., Evaluated]
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def score(tmp_path: Path, prepared: Prepared, submission: Path) -> Iterator[Scor
 
     def run(
         sandbox: Sandbox, evaluator: str = EVALUATOR, *, timed: bool = False, **settings: Any
-    ) -> Verdict:
+    ) -> Evaluated:
         task = load_task(
             write_toy_task(tmp_path / "task" / "guess", evaluator=evaluator, timed=timed), "toy"
         )
@@ -144,7 +144,7 @@ def test_evaluator_that_is_killed(sandbox: Sandbox, score: Score) -> None:
 def test_evaluator_that_leaves_without_a_verdict(sandbox: Sandbox, score: Score) -> None:
     verdict = score(sandbox, "import os\ndef evaluate(submission, answers):\n    os._exit(3)\n")
     assert verdict.word == "task_error"
-    assert verdict.reason == "task guess: the evaluator ended with status 3 and without a verdict"
+    assert verdict.reason == "task guess: the evaluator ended with status 3 and without a result"
 
 
 def test_modules_of_the_submission_are_never_imported(
@@ -256,7 +256,7 @@ def test_verdict_file_of_a_wrong_kind(
 ) -> None:
     verdict = score(local, writes(result))
     assert verdict.word == "task_error"
-    assert verdict.reason.startswith("task guess: the evaluator's verdict cannot be read: ")
+    assert verdict.reason.startswith("task guess: the evaluator's result cannot be read: ")
     assert reason in verdict.reason
 
 
@@ -267,7 +267,7 @@ def test_a_verdict_counts_only_when_the_evaluator_ended_well(local: Sandbox, sco
         writes(f"open('verdict.json', 'w').write({forged!r})").replace("_exit(0)", "_exit(3)"),
     )
     assert verdict.word == "task_error"
-    assert verdict.reason == "task guess: the evaluator ended with status 3 and without a verdict"
+    assert verdict.reason == "task guess: the evaluator ended with status 3 and without a result"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pytest_mlab.errors import BadRequestError, ConfigError, ContextWindowError,
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
-from pytest_mlab.trial.workspace import Refused, Workspace
+from pytest_mlab.trial.workspace import PathRefused, Workspace
 
 SHOWN = 30_000
 """Characters of an observation at most; what is longer is cut in the middle."""
@@ -125,7 +125,7 @@ def perform(
         return ActionAnswer(arguments, ok=False)
     try:
         answer = definition.run(context, arguments)
-    except (ActionError, Refused) as error:
+    except (ActionError, PathRefused) as error:
         return ActionAnswer(f"{action.name}: {error}", ok=False)
     except ContextWindowError as error:
         return ActionAnswer(

@@ -17,7 +17,7 @@ TEXT_LIMIT = 4 << 20
 
 
 def read_text(context: ActionContext, name: str, limit: int = TEXT_LIMIT) -> str:
-    """A text file's content. Raises Refused, ActionError for a binary or too long file."""
+    """A text file's content. Raises PathRefused, ActionError for a binary or too long file."""
     data = context.workspace.read(name, limit + 1)
     if b"\0" in data[:8192]:
         raise ActionError(f"{name} is a binary file; run Python code to look into it")
