@@ -2,12 +2,16 @@
 
 A line is a JSON list of the path and one of these entries:
 
-    <sha256>           a file; its content is in the run's store exec:<sha256>      the same,
-    executable by its owner large:<sha256>     a file past the size limit, or past the run's disk
-    budget: stored with the final snapshot only public:<sha256>    a file of the task's public data:
-    never stored, found in the prepared data by its digest mounted:<sha256>   the same, shown by the
-    sandbox over a placeholder that is not looked at link:<target>      a symbolic link, never
-    followed dir:               an empty folder unreadable:        a file that could not be opened
+    <sha256>           a file; its content is in the run's store
+    exec:<sha256>      the same, executable by its owner
+    large:<sha256>     a file past the size limit, or past the run's disk budget: stored with the
+                       final snapshot only
+    public:<sha256>    a file of the task's public data: never stored, found in the prepared data by
+                       its digest
+    mounted:<sha256>   the same, shown by the sandbox over a placeholder that is not looked at
+    link:<target>      a symbolic link, never followed
+    dir:               an empty folder
+    unreadable:        a file that could not be opened
 
 Paths are relative, with ``/``. Mounted files come first, otherwise lines are sorted by path. A name
 that is no UTF-8 is written as ``%b:`` and its percent-encoded bytes."""

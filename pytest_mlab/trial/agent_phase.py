@@ -40,12 +40,10 @@ from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TRACE
 from pytest_mlab.suites.scripts import scripted_actions
-from pytest_mlab.trial.account import Account
-from pytest_mlab.trial.clock import TrialClock
-from pytest_mlab.trial.endpoint import make_endpoint
+from pytest_mlab.trial.account import Account, TrialClock
 from pytest_mlab.trial.environment import TrialEnvironment
 from pytest_mlab.trial.job import Job
-from pytest_mlab.trial.model_stack import make_model
+from pytest_mlab.trial.model_stack import make_endpoint, make_model
 from pytest_mlab.trial.outcome import AgentPart
 from pytest_mlab.trial.packages import check_packages
 from pytest_mlab.trial.person import TerminalPerson

@@ -1,9 +1,9 @@
 """A real OpenAI-compatible HTTP server on the loopback interface that answers by a script.
 
     with ScriptedServer(["first answer", rate_limited(retry_after=2), "second answer"]) as server:
-        litellm.completion(model="openai/any", api_base=server.base_url, api_key="sk-test",
-        messages=...)
-    assert server.requests[0].prompt == "…"
+        litellm.completion(
+            model="openai/any", api_base=server.base_url, api_key="sk-test", messages=...
+        )
 
 A script is a list (one entry a request; when it is used up the server answers 400 and says so) or a
 function from the request to an entry. An entry is a text (an ordinary answer) or one of the replies

@@ -4,12 +4,13 @@ from.
 Every line is JSON. An object begins something; the texts (one JSON string a line) that follow it
 are lines of a text:
 
-    {"recording": 1, "task": …, "agent": …, …}        the first line: of which trial, made under
-    which settings {"text": "5f0c…", "lines": 2}                      a piece of text by the digest
-    that calls name it by "first line" "second line" {"call": 1, "model": …, "messages": [{"role":
-    "user", "text": ["5f0c…"]}], …} {"reply": 1, "text": ["a1b2…"], "usage": {…}, …}   or {"error":
-    1, "type": "RateLimitError", …} {"end": 1}                                         how many
-    calls there are; missing when the trial was killed
+    {"recording": 1, "task": …, "agent": …, …}   the first line: which trial, with which settings
+    {"text": "5f0c…", "lines": 2}                a piece of text; calls name it by its digest
+    "first line"
+    "second line"
+    {"call": 1, "model": …, "messages": [{"role": "user", "text": ["5f0c…"]}], …}
+    {"reply": 1, "text": ["a1b2…"], "usage": {…}, …}   or {"error": 1, "type": "RateLimitError", …}
+    {"end": 1}                                   the number of calls; missing after a kill
 
 Prompts repeat most of what earlier prompts said, so texts are cut into pieces at their longer
 paragraphs, and each piece is written once, where it is first used. A call is appended in one write:

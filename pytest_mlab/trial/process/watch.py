@@ -1,4 +1,4 @@
-"""The worker's side of the fork server: start it when it is first needed, ask, wait, kill at the
+"""The worker's side of the fork server: start it on first use, send requests, wait, kill at the
 deadline."""
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ from pytest_mlab.lib import processes
 from pytest_mlab.trial.process import forkserver
 
 _START_SECONDS = 180.0  # preloading on a cold disk
-_ANSWER_SECONDS = (
-    60.0  # from a request to its confirmation; the server itself gives up on leftovers after 10
-)
+# From a request to its confirmation; the server itself gives up on leftovers after 10 s.
+_ANSWER_SECONDS = 60.0
 _WAIT_SECONDS = 0.1  # between two calls of on_wait
 _EXIT_SECONDS = 15.0  # from the end of the connection to the server's own
 
 
 class ServerLost(MlabError):
-    """The fork server ended or stopped answering; the message says what it last wrote."""
+    """The fork server ended or stopped answering; the message holds the end of its output."""
 
 
 @dataclass(frozen=True)
@@ -161,9 +160,11 @@ class Watch:
             self._send({"op": "kill", "id": request})
             answer = self._receive(_ANSWER_SECONDS)
         status = answer["status"]
-        how: Literal["exited", "signalled", "deadline"] = (
-            "deadline" if late else "exited" if status >= 0 else "signalled"
-        )
+        how: Literal["exited", "signalled", "deadline"] = "exited"
+        if late:
+            how = "deadline"
+        elif status < 0:
+            how = "signalled"
         return Ending(how, abs(status), self._clock() - begin, answer["leftovers"], answer["stuck"])
 
     # --- the server ---
@@ -261,12 +262,12 @@ class Watch:
         if self._errors is not None:
             self._errors.seek(0)
             words = self._errors.read().decode("utf-8", "replace").strip()[-2000:]
-        return f"the fork server of trials is gone: {what}" + (
-            f"; its last words:\n{words}" if words else ""
-        )
+        message = f"the fork server of trials is gone: {what}"
+        return f"{message}; the end of its output:\n{words}" if words else message
 
     def _abandon(self) -> None:
-        """End the server and everything below it, the quick way."""
+        """End the server and everything below it. Closing the connection is enough for a server
+        that works; the mark in the environment finds what a hanging one leaves."""
         if self._channel is not None:
             self._channel.close()
             self._channel = None
