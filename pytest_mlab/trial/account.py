@@ -99,8 +99,8 @@ class Account:
         """One model call more; ``cost`` in dollars, None when its price is unknown; ``waited`` are
         the seconds that it waited for its provider, up to now."""
         with self._lock:
-            # Two calls that wait for the same minute to pass cost the trial one minute: stretches of
-            # waiting are merged before they are counted.
+            # Two calls that wait for the same minute to pass cost the trial one minute: overlapping
+            # waits are merged before they are counted.
             now = self._clock()
             before = sum(end - begin for begin, end in self._waits)
             self._waits = _merged([*self._waits, (now - waited, now)])

@@ -1,4 +1,4 @@
-"""Score a frozen workspace: run the task's evaluator in a sandbox of its own and read what it says
+"""Score a frozen workspace: run the task's evaluator in a sandbox of its own, and read its result
 as untrusted data.
 
 The sandbox has no network and sees, read-only, the submission (``/mlab/submission``), the hidden
@@ -42,9 +42,9 @@ _PRIVATE_ANSWERS = "answers"
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What an evaluation said. ``score`` is a finite number exactly when ``word`` is ``scored``;
-    ``reason`` says why not otherwise; ``details`` are the evaluator's own facts; ``seconds`` leaves
-    out the wait for the machine."""
+    """The result of an evaluation. ``score`` is a finite number exactly when ``word`` is
+    ``scored``, otherwise ``reason`` says why there is none; ``details`` are the evaluator's own
+    facts; ``seconds`` leaves out the wait for the machine."""
 
     word: Word
     score: float | None = None
@@ -64,8 +64,8 @@ def evaluate(
     timeout: float = EVALUATOR,
     clock: Callable[[], float] = time.monotonic,
 ) -> Evaluated:
-    """Evaluate the folder ``submission`` against ``answers``; never raises for what evaluator or
-    submission do.
+    """Evaluate the folder ``submission`` against ``answers``. Errors of the evaluator or the
+    submission are results, never exceptions.
 
     ``label`` names the sandbox; ``scratch`` is a folder for temporary files that the sandbox
     backend can show (default: the system's). A task whose score is a time waits until no other such
@@ -131,8 +131,8 @@ def _mounts(task: Task, submission: Path, answers: Path | None) -> tuple[Mount, 
 
 
 def _command(connection: Connection, *, private: bool) -> list[str]:
-    """-I: nothing of the working directory, of the user's site or of variables is imported; -B
-    writes nothing."""
+    """-I: Python imports nothing from the working directory, the user's site-packages or places
+    that variables name; -B: it writes no bytecode."""
     return [
         connection.python,
         "-I",
@@ -199,8 +199,8 @@ def _failure(ended: Execution, task: Task, timeout: float) -> str:
 
 
 def _fault(task: Task, what: str, ended: Execution) -> Evaluated:
-    """A ``task_error``: the last line of the evaluator's output says where, all of its end is
-    kept."""
+    """A ``task_error`` that quotes the last line of the evaluator's output and keeps its last 4000
+    characters."""
     output = ended.output.decode("utf-8", "replace").strip()
     last = output.rpartition("\n")[2][:200]
     reason = f"task {task.name}: {what}" + (f" ({last})" if last else "")
@@ -210,8 +210,8 @@ def _fault(task: Task, what: str, ended: Execution) -> Evaluated:
 
 
 def _read_bounded(path: Path) -> bytes:
-    """A regular file's content. Raises ValueError when it is too large, StoreError when it is no
-    file, OSError."""
+    """A regular file's content. Raises ValueError when it is too large, StoreError when it is not a
+    regular file, OSError."""
     descriptor = open_regular(path)
     with open(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size
@@ -228,23 +228,13 @@ def _parse(text: bytes) -> Evaluated:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(data, dict):
         raise ValueError(f"it is a {type(data).__name__}, expected an object")
-    word, score, reason, details = (
-        data.get("verdict"),
-        data.get("score"),
-        data.get("reason"),
-        data.get("details"),
-    )
+    word, score, reason, details = map(data.get, ("verdict", "score", "reason", "details"))
     if word not in ("scored", "invalid_submission", "no_submission", "task_error"):
         raise ValueError(f"its verdict is {word!r:.80}")
     if not isinstance(reason, str) or not isinstance(details, dict):
-        raise ValueError("its reason is no text or its details are no object")
+        raise ValueError("its reason is not text, or its details are not an object")
     if word != "scored":
         return Evaluated(word, reason=reason[:MAX_REASON] or word, details=details)
-    number = (
-        float(score)
-        if isinstance(score, (int, float)) and not isinstance(score, bool)
-        else math.nan
-    )
-    if not math.isfinite(number):
+    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
         raise ValueError(f"its score is {score!r:.80}, expected a finite number")
-    return Evaluated("scored", number, details=details)
+    return Evaluated("scored", float(score), details=details)

@@ -1,5 +1,5 @@
-"""Phase 2 of a trial, in a process that has never run the agent's code: freeze what is not frozen,
-evaluate, decide."""
+"""Phase 2 of a trial, in a process that has never run the agent's code: freeze the workspace if
+phase 1 did not, evaluate, decide."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from pytest_mlab.trial.workspace import Workspace
 
 
 def run_finish_phase(payload: Mapping[str, Any]) -> None:
-    """Finish the trial that ``payload`` names: ``ending`` is what the watcher saw of phase 1,
+    """Finish the trial that ``payload`` names: ``ending`` is how the watcher saw phase 1 end,
     ``last_words`` the last line of its log, ``started_at`` when the worker began (Unix seconds).
     Ends with ``result.json``."""
     job = Job.from_payload(payload)
@@ -77,8 +77,8 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
 def _freeze(
     job: Job, journal: Journal, found: TraceFacts, part: AgentPart, ending: Ending
 ) -> AgentEnded:
-    """The event that the killed process did not come to write. Nothing of it is left: the workspace
-    is still."""
+    """The event that the killed process could not write. All its processes are dead, so the
+    workspace no longer changes."""
     snapshot, tampered = "", list[str]()
     if found.started is not None:
         files = job.prepared.files
@@ -93,13 +93,11 @@ def _freeze(
         guard = Workspace(job.workspace, mounts=(), public=files, read_only=job.task.read_only)
         keep = [*shown, *filter(guard.is_read_only, map(manifest.decode, fresh))]
         if _finish_restoring(job, snapshots, keep):
-            said = {
-                "text": (
-                    "the process died while the workspace was being restored; that was done to"
-                    " its end"
-                )
-            }
-            journal.write(Note(t=time.time(), kind="snapshot", data=said))
+            text = (
+                "the process died while the workspace was being restored; the restoring was"
+                " completed"
+            )
+            journal.write(Note(t=time.time(), kind="snapshot", data={"text": text}))
         snapshot = snapshots.take(final=True).id
         tampered = changed_read_only(fresh, manifest.load(job.run.store, snapshot), guard)
     return AgentEnded(
@@ -114,8 +112,8 @@ def _freeze(
 
 
 def _finish_restoring(job: Job, snapshots: Snapshots, keep: list[str]) -> bool:
-    """Do to its end what the process died in the middle of: going back to an earlier workspace.
-    False: it did not."""
+    """Complete the return to an earlier workspace in which the process died; False when it did not
+    die in one."""
     begun = None
     for event in job.dir.events():
         if isinstance(event, WorkspaceRestoring):

@@ -1,5 +1,4 @@
-"""From what the trace and the watcher say to a trial's one outcome. Decides; reads and writes
-nothing."""
+"""From the trace and the watcher's record to a trial's one outcome: a decision without any I/O."""
 
 from __future__ import annotations
 
@@ -26,9 +25,8 @@ _NAMED_FILES = 5
 
 @dataclass(frozen=True)
 class TraceFacts:
-    """What a trace tells about the agent's part: its first and last event of it, the last known
-    ledger, and how the script that was executed last failed ('' when it did not); ``notes`` are
-    what a replay had to say."""
+    """The agent's part in a trace: its first and last event, the last known ledger, and how the
+    script that was executed last failed ('' when it did not); ``notes`` are a replay's."""
 
     started: TrialStarted | None = None
     ended: AgentEnded | None = None
@@ -50,14 +48,10 @@ def facts(events: Iterable[Event]) -> TraceFacts:
         elif isinstance(event, (ModelCall, StepDone)):
             found = replace(found, ledger=event.ledger)
         if isinstance(event, StepDone) and event.action == "Execute Script":
-            found = replace(
-                found,
-                crash=(
-                    ""
-                    if event.ok
-                    else _crash(str(event.args.get("script_name")), event.observation)
-                ),
-            )
+            crash = ""
+            if not event.ok:
+                crash = _crash(str(event.args.get("script_name")), event.observation)
+            found = replace(found, crash=crash)
     return found
 
 
@@ -65,11 +59,9 @@ def _crash(script: str, said: str) -> str:
     """How an executed script failed; without a traceback, the environment's own sentence."""
     head, _, output = said.partition("\n")
     where = crash_line(output)
-    return (
-        f"{script} failed at {where}"
-        if where
-        else shorten(head.removesuffix(" Its output:"), LONGEST)
-    )
+    if where:
+        return f"{script} failed at {where}"
+    return shorten(head.removesuffix(" Its output:"), LONGEST)
 
 
 @dataclass(frozen=True)
@@ -106,11 +98,11 @@ def agent_part(found: TraceFacts, ending: Ending | None, last_words: str = "") -
             f"the trial's process {ending} before it began{said}",
         )
     if ending.how == "exited" and ending.status != STATUS_RAISED:
-        what = (
+        reason = (
             f"the agent ended its own process with status {ending.status}; an agent returns from"
             f" run(){said}"
         )
-        return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, what)
+        return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, reason)
     if ending.how == "signalled" and ending.status not in _FROM_OUTSIDE:
         return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, f"the agent's process {ending}{said}")
     if ending.how == "signalled":
@@ -119,15 +111,14 @@ def agent_part(found: TraceFacts, ending: Ending | None, last_words: str = "") -
 
 
 def last_ledger(found: TraceFacts, ending: Ending | None, budget: Budget) -> Ledger:
-    """What the agent has used, as the trace knows it; its time as the watcher does when it was
-    killed for that."""
+    """The agent's use by the trace; its time by the watcher when it was killed for that."""
     if found.ended is None and ending is not None and _out_of_time(ending):
         return found.ledger.at(max(found.ledger.seconds, min(ending.seconds, budget.max_seconds)))
     return found.ledger
 
 
 def _out_of_time(ending: Ending) -> bool:
-    """Killed by the alarm that its process sets, or by the watcher behind that."""
+    """Killed by the alarm that its process sets, or by the watcher if that one fails."""
     return ending.how == "deadline" or (
         ending.how == "signalled" and ending.status == signal.SIGALRM
     )
@@ -135,8 +126,8 @@ def _out_of_time(ending: Ending) -> bool:
 
 @dataclass(frozen=True)
 class ResultContext:
-    """What a result says beside its outcome. ``threshold`` overrides the task's own; times are Unix
-    seconds."""
+    """The parts of a result that do not depend on its outcome. ``threshold`` overrides the task's
+    own; times are Unix seconds."""
 
     id: TrialId
     task: Task
@@ -152,9 +143,9 @@ def tampering(paths: Sequence[str]) -> str:
     """Why a submission is refused when read-only files were changed; '' when none was."""
     if not paths:
         return ""
-    named = ", ".join(paths[:_NAMED_FILES]) + (
-        f" and {len(paths) - _NAMED_FILES} more" if len(paths) > _NAMED_FILES else ""
-    )
+    named = ", ".join(paths[:_NAMED_FILES])
+    if len(paths) > _NAMED_FILES:
+        named += f" and {len(paths) - _NAMED_FILES} more"
     return f"read-only files were changed: {named}"
 
 
@@ -201,8 +192,8 @@ def conclude(
 
 
 def _unscored(evaluated: Evaluated, crash: str, *, control: bool) -> tuple[Outcome, str]:
-    """Outcome and reason of a submission without a score. The control agent changes nothing: where
-    what it runs fails, the task does not work here."""
+    """Outcome and reason of a submission without a score. The control agent changes nothing: a
+    script that fails for it means that the task does not work on this machine."""
     outcome = Outcome(evaluated.word)
     if not crash or outcome not in (Outcome.NO_SUBMISSION, Outcome.INVALID_SUBMISSION):
         return outcome, evaluated.reason
@@ -215,8 +206,8 @@ def _unscored(evaluated: Evaluated, crash: str, *, control: bool) -> tuple[Outco
 
 
 def _blank(context: ResultContext, part: AgentPart, ledger: Ledger, snapshot: str) -> TrialResult:
-    """A result without an outcome of its own: what had to be beaten is said in any case, where it
-    is known."""
+    """A result without an outcome. It holds the baseline and the needed score in any case, where
+    they are known."""
     variant = context.task.variants.get(context.data)
     baseline = variant.baseline if variant else None
     try:

@@ -1,5 +1,5 @@
-"""An agent that is a program: it runs in the sandbox, and its model calls come back over an
-endpoint as steps."""
+"""Agents that are programs: they run in the sandbox, and their model calls arrive at an endpoint,
+each as a step."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WRITE = (
 
 Call = Callable[[Model], ModelReply]
 ModelStep = Callable[[Mapping[str, Any], Call], ModelReply]
-"""Does a model call as a step: gets what the trace is to say of it, and the call."""
+"""Does a model call as a step; its arguments are the description for the trace, and the call."""
 
 
 class Gateway(Protocol):
@@ -92,8 +92,8 @@ class Programs:
         return self._gateway is not None
 
     def argv(self, words: Sequence[str]) -> list[str]:
-        """``words`` with the agent's own files where they are seen. Raises RequirementMissing when
-        the sandbox has no such program."""
+        """``words``, the agent's files by their paths in the sandbox. Raises RequirementMissing
+        when the sandbox has no such program."""
         argv = [self._placed(word) for word in words]
         asked = self._connection.execute(
             ["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", argv[0]], timeout=_ASK_SECONDS
@@ -171,8 +171,8 @@ class Programs:
 
 
 class _Answerer:
-    """Answers the model calls of a running program one at a time, and ends it when there are no
-    more to be had."""
+    """Answers the model calls of a running program one at a time, and ends the program when no more
+    can be answered."""
 
     def __init__(self, connection: Connection, step: ModelStep, patience: float) -> None:
         self._connection = connection
@@ -185,8 +185,8 @@ class _Answerer:
         """What ended the trial while the program ran."""
 
     def answer(self, about: Mapping[str, Any], call: Call) -> ModelReply:
-        """One model call, a step of its own. What only this request is to blame for goes back to
-        the program alone."""
+        """One model call, a step of its own. Errors of this request alone go back to the program;
+        all others end the trial."""
         with self._turn:
             if self.over is not None:
                 raise self.over.with_traceback(None)
@@ -196,10 +196,9 @@ class _Answerer:
                 return self._step(about, call)
             except (BadRequestError, ContextWindowError):
                 raise
-            except Exception as error:  # whatever it is: in this thread nobody else hears of it
+            except Exception as error:  # in the endpoint's thread nothing else would see it
                 self.over = error
-                # To be out of budget is what a program may want to react to: there may be work to
-                # bring to an end.
+                # A program that is out of budget may want to write down its best result.
                 patience = self._patience if isinstance(error, TrialOver) else 0.0
                 self._timer = threading.Timer(patience, self._connection.cancel)
                 self._timer.daemon = True
@@ -207,8 +206,8 @@ class _Answerer:
                 raise
 
     def end(self) -> None:
-        """The program has ended. A call that is under way is waited for, and no later program is
-        ended in its place."""
+        """The program has ended: wait for a call that is under way, and stop the timer, which would
+        cancel a later program."""
         with self._turn:
             self._ended = True
         if self._timer is not None:
@@ -217,7 +216,7 @@ class _Answerer:
 
 
 def said(reply: ModelReply) -> str:
-    """A reply in the words of a trace: its text, and a line for each tool that it calls."""
+    """A reply as the trace shows it: its text, and a line for each tool call."""
     calls = [f"[calls {call.name} {call.arguments}]" for call in reply.tool_calls]
     return shortened("\n".join([*([reply.text] if reply.text else []), *calls]))
 

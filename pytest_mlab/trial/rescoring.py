@@ -1,4 +1,4 @@
-"""Score what a trial's workspace was after any of its steps, again or for the first time."""
+"""Score a trial's workspace as it was after any of its steps, again or for the first time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pytest_mlab.trial.workspace import Workspace
 
 @dataclass(frozen=True)
 class Rescored:
-    """One workspace of the past, judged. ``step`` None is the final one, 0 the fresh one."""
+    """An earlier workspace, judged. ``step`` None is the final one, 0 the fresh one."""
 
     step: int | None
     outcome: Outcome
@@ -35,8 +35,8 @@ class Rescored:
 
 def rescore(job: Job, step: int | None, *, all_steps: bool = False) -> Iterator[Rescored]:
     """Evaluate the workspace after ``step`` (None: the final one), or with ``all_steps`` after
-    every step, and add an evaluation to the trace for each. Workspaces that are equal are evaluated
-    once. ``result.json`` stays as it is.
+    every step, and add an evaluation to the trace for each. Equal workspaces are evaluated once.
+    ``result.json`` stays as it is.
 
     Raises StoreError when there is no such snapshot, DataUnavailable, SuiteError.
     """

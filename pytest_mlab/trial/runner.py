@@ -1,4 +1,4 @@
-"""The worker's side of a trial: two processes, one after the other, watched; then its result, read
+"""The worker's side of a trial: two processes, one after the other, watched; then the result, read
 from disk."""
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\w+|<\w+>)$', re.M)
 class TrialRunner:
     """Runs trials of the run in ``run_dir``, one at a time. A context manager.
 
-    ``grace`` is how long an agent may go on past its budget (default: :func:`grace_of` it): then an
-    alarm ends its process. When the process has not ended ``around`` seconds after that, it is
-    killed from here. ``terminal`` is where its person sits. ``clock`` gives monotonic seconds.
+    ``grace`` is how many seconds an agent may go on past its budget (default: :func:`grace_of`);
+    then an alarm ends its process. When the process has not ended ``around`` seconds after that, it
+    is killed from here. ``terminal`` is where a person can be asked. ``clock`` gives monotonic
+    seconds.
 
     ``on_event`` is called in this process with every event of a trial's trace, in order, within
     about 0.1 s of its being written and before :meth:`run` returns. What it raises ends the trial's
@@ -88,9 +89,8 @@ class TrialRunner:
         are put aside.
 
         Raises DataUnavailable when the task's data cannot be prepared, StoreError when the run
-        directory fails. Whatever else comes (KeyboardInterrupt, a time limit's exception) passes
-        after the trial's processes have been killed; the trial has no result then and can be
-        resumed."""
+        directory fails. Any other exception (KeyboardInterrupt, a time limit's) passes after the
+        trial's processes have been killed; the trial then has no result and can be resumed."""
         job = Job(self._run, trial)
         with _alone(job):
             stored = job.dir.result()
@@ -100,8 +100,8 @@ class TrialRunner:
             return self._fresh(job)
 
     def close(self) -> None:
-        """Kill what runs and end the servers. May be called again; the next ``run`` starts new
-        ones."""
+        """Kill the trial's processes and end the servers. May be called again; the next ``run``
+        starts new ones."""
         for watch in self._watches.values():
             watch.close()
         self._watches.clear()
@@ -179,12 +179,13 @@ class TrialRunner:
         return ending
 
     def _watch(self, needs_model: bool) -> Watch:
-        """The fork server for agents that call models, or for those that do not: without keys, and
-        without the seconds that importing the model library takes."""
+        """The fork server for agents that call models, or the one for those that do not: without
+        keys, and without importing litellm, which takes most of a server's 3.4 s
+        (docs/benchmarks.md, "first trial of a worker")."""
         if needs_model not in self._watches:
             environ = trial_environment(os.environ, needs_model=needs_model)
-            # A pool of threads would be gone in the forked processes, and the harness does no
-            # linear algebra.
+            # OpenBLAS starts its threads when scipy is imported. They would not exist in the forked
+            # processes, and the harness does no linear algebra.
             environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             preload = [
                 "pytest_mlab.trial.agent_phase",
@@ -201,7 +202,7 @@ class TrialRunner:
     def _give_up(
         self, job: Job, reason: str, started: float, outcome: Outcome = Outcome.INFRA_ERROR
     ) -> TrialResult:
-        """A result from what is known, written by the worker itself."""
+        """A result from the trace so far, written by the worker itself."""
         found = _facts(job)
         result = TrialResult(
             id=job.trial,
@@ -222,8 +223,8 @@ class TrialRunner:
 
 
 def _drift(job: Job) -> str:
-    """Why the task is no longer what was planned; '' when it is. (The agent's files are looked at
-    where they run.)"""
+    """How the task differs from the planned one; '' when it does not. (The agent's files are
+    compared in the process that runs them.)"""
     planned = job.planned_task
     try:
         found = job.task.digest
@@ -249,7 +250,7 @@ def _facts(job: Job) -> TraceFacts:
 
 @contextlib.contextmanager
 def _alone(job: Job) -> Iterator[None]:
-    """Only one process runs a trial at a time: who comes second finds the result."""
+    """Only one process runs a trial at a time; a second one waits, and then finds the result."""
     folder = job.run.path / "locks"
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{job.trial.name}.trial", "w") as file:
@@ -261,8 +262,8 @@ def _alone(job: Job) -> Iterator[None]:
 
 
 def last_words(path: Path) -> str:
-    """The last line that a process wrote to its log, cut to 200 characters; of one that crashed,
-    where it was when it did, in code that is not the harness's own. '' when there is nothing."""
+    """The last line of a process's log, cut to 200 characters; for a crash, its place in code that
+    is not the harness's own. '' for an empty log."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_END))
@@ -275,8 +276,8 @@ def last_words(path: Path) -> str:
 
 
 def _where_crashed(text: str) -> str:
-    """What Python's fault handler wrote of the thread that crashed, most recent call first: its
-    last frame before those of the harness."""
+    """The frame before those of the harness, in the fault handler's dump of the thread that crashed
+    (most recent call first)."""
     _, fatal, dump = text.rpartition("Fatal Python error: ")
     frames = _FRAME.findall(dump) if fatal else []
     own = list(
@@ -286,7 +287,7 @@ def _where_crashed(text: str) -> str:
 
 
 def _tidy_log(path: Path) -> None:
-    """Take secrets out of a log, cut one that has run away, remove an empty one."""
+    """Take secrets out of a log; shorten a very long one, remove an empty one."""
     try:
         size = path.stat().st_size
     except FileNotFoundError:
@@ -307,8 +308,7 @@ def _tidy_log(path: Path) -> None:
 
 
 def remove_workspace(path: Path) -> None:
-    """Remove a folder that an agent has worked in, whatever it did to its permissions; nothing when
-    there is none."""
+    """Remove an agent's workspace, whatever the agent did to its permissions. It may be absent."""
     if not path.is_symlink() and not path.exists():
         return
     path.chmod(0o700)

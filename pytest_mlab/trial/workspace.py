@@ -19,17 +19,19 @@ from pytest_mlab.errors import MlabError, StoreError
 from pytest_mlab.store.content import hash_fd, open_regular
 
 _HASH_ALWAYS = 1 << 20
+"""Bytes up to which a read-only file is read again at the end, whatever its times say."""
+
 _LONGEST = 4000
 
 
 class PathRefused(MlabError):
-    """A path or file that an action may not use; the message is for the agent."""
+    """An action may not use this path or file; the message is for the agent."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A resolved path: ``rel`` to the workspace ('.' is itself), and where its bytes are: ``parts``
-    below ``base``."""
+    """A resolved path: ``rel`` is relative to the workspace ('.' is itself); its bytes are in
+    ``parts`` below ``base``."""
 
     rel: str
     base: str
@@ -77,7 +79,7 @@ class Workspace:
 
     @property
     def untouchable(self) -> frozenset[str]:
-        """The paths that no one may change: what is mounted, and the read-only files of the
+        """The paths that must not change: mounted ones, and the read-only files of the
         beginning."""
         return frozenset(self._targets) | frozenset(self._protected)
 
@@ -102,7 +104,7 @@ class Workspace:
         """:meth:`locate`, together with the path's resolved form."""
         if not rel or "\0" in rel:
             raise PathRefused(
-                f"{rel!r} is no path; give one relative to the workspace, such as train.py"
+                f"{rel!r} is not a path; give one relative to the workspace, such as train.py"
             )
         if len(rel) > _LONGEST:
             raise PathRefused(f"{rel[:80]}... cannot be a path: it has {len(rel)} characters")
@@ -127,8 +129,8 @@ class Workspace:
         return Place(inside, root, parts)
 
     def is_read_only(self, inside: str) -> bool:
-        """True when the (resolved, relative) path may not be written: public data and what the task
-        protects."""
+        """True when the (resolved, relative) path may not be written: public data and the task's
+        read-only files."""
         if inside in self.public or any(
             inside == t or inside.startswith(t + "/") for t in self._targets
         ):
@@ -166,7 +168,7 @@ class Workspace:
             os.close(folder)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise PathRefused(f"{rel} is no file; List Files shows what there is")
+                raise PathRefused(f"{rel} is not a file; List Files shows what there is")
             if write:
                 os.ftruncate(fd, 0)
             yield fd
@@ -208,11 +210,7 @@ class Workspace:
         folder = self._folder(Place(place.rel, place.base, (*place.parts, "")), rel, make=False)
         try:
             with os.scandir(folder) as entries:
-                return sorted(
-                    e.name
-                    + ("@" if e.is_symlink() else "/" if e.is_dir(follow_symlinks=False) else "")
-                    for e in entries
-                )
+                return sorted(entry.name + _mark(entry) for entry in entries)
         finally:
             os.close(folder)
 
@@ -258,9 +256,11 @@ class Workspace:
         place = self.root / path
         try:
             info = os.lstat(place)
+            # A script cannot set the change time (ctime) of a file: where it is the old one, the
+            # content is. So large data are not read again.
             if was.trusted and _key(info) == was.key:
                 return True
-            # A link somewhere above would show another file than the one that was there.
+            # A link in the place of a folder above would lead to another file.
             if os.path.realpath(place) != os.path.join(os.fspath(self.root), path):
                 return False
             fd = open_regular(place)
@@ -272,7 +272,7 @@ class Workspace:
             os.close(fd)
 
     def protect(self) -> None:
-        """Remember what the read-only files are now; called once, before anything else can
+        """Remember the read-only files as they are now; called once, before anything else can
         write."""
         for folder, names, files in os.walk(self.root):
             names[:] = [
@@ -290,8 +290,14 @@ class Workspace:
                 self._protected[path] = _Protected(digest, _key(info), trusted)
 
     def freeze(self) -> None:
-        """Refuse every further write by an action; to be called once the sandbox is closed."""
+        """Refuse all further writes by actions; to be called once the sandbox is closed."""
         self._frozen = True
+
+
+def _mark(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "@"
+    return "/" if entry.is_dir(follow_symlinks=False) else ""
 
 
 def _read(fd: int, limit: int) -> bytes:

@@ -125,7 +125,7 @@ def rate_limited(retry_after: float | str | None = None) -> Reply:
 
 
 def out_of_quota() -> Reply:
-    """429 that no waiting mends."""
+    """429 that waiting does not fix."""
     message = "You exceeded your current quota, please check your plan and billing details."
     return _error(429, message, "insufficient_quota", "insufficient_quota")
 
@@ -156,7 +156,7 @@ def bad_request(
 
 
 def malformed() -> Reply:
-    """200 with a body that is no JSON."""
+    """200 with a body that is not JSON."""
     return Reply(kind="raw", raw=b'{"id": "chatcmpl-1", "choices": [{"mess')
 
 

@@ -57,8 +57,10 @@ std = 0.0
 """
 
 DESCRIPTION = """\
-`train.csv` holds the columns id, x and label (yes or no), `test.csv` the columns id and x. Predict the label of every
-id of `test.csv` and write `submission.csv` with the columns id and label. The metric is accuracy: higher is better.
+`train.csv` holds the columns id, x and label (yes or no), `test.csv` the columns id and x. \
+Predict the label of every
+id of `test.csv` and write `submission.csv` with the columns id and label. The metric is \
+accuracy: higher is better.
 `train.py` writes a constant guess.
 """
 
@@ -129,7 +131,8 @@ def evaluate(submission_dir, answers_dir):
     truth = labels(answers_dir / "answers.csv")
     given = labels(path)
     if set(given) != set(truth):
-        raise InvalidSubmission(f"submission.csv: {len(set(given) ^ set(truth))} ids are missing or unknown")
+        wrong = len(set(given) ^ set(truth))
+        raise InvalidSubmission(f"submission.csv: {wrong} ids are missing or unknown")
     return sum(given[key] == label for key, label in truth.items()) / len(truth)
 """
 

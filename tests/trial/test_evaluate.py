@@ -296,10 +296,10 @@ def test_a_verdict_counts_only_when_the_evaluator_ended_well(local: Sandbox, sco
             "its score is nan",
         ),
         ({"verdict": "scored", "score": 10**400, "reason": "", "details": {}}, "int too large"),
-        ({"verdict": "scored", "score": 1.0, "reason": 3, "details": {}}, "its reason is no text"),
+        ({"verdict": "scored", "score": 1.0, "reason": 3, "details": {}}, "its reason is not text"),
         (
             {"verdict": "scored", "score": 1.0, "reason": "", "details": []},
-            "its details are no object",
+            "details are not an object",
         ),
         ({}, "its verdict is None"),
     ],

@@ -121,8 +121,8 @@ def outside(tmp_path: Path) -> Path:
         ("file-link", "leads out"),
         ("chain", "leads out"),
         ("/etc/passwd", "absolute"),
-        ("", "is no path"),
-        ("a\0b", "is no path"),
+        ("", "is not a path"),
+        ("a\0b", "is not a path"),
         ("x" * 5000, "cannot be a path"),
     ],
 )
@@ -262,14 +262,14 @@ def test_what_is_no_file_is_said(tmp_path: Path) -> None:
     workspace = make(tmp_path, {"d/f": b""})
     os.mkfifo(workspace.root / "pipe")
     for path, said in (
-        ("d", "folder|no file"),
-        (".", "folder|no file"),
+        ("d", "folder|not a file"),
+        (".", "folder|not a file"),
         ("none", "does not exist"),
         ("d/f/x", "through a file"),
     ):
         with pytest.raises(PathRefused, match=said):
             workspace.read(path, 10)
-    with pytest.raises(PathRefused, match="no file"):
+    with pytest.raises(PathRefused, match="not a file"):
         workspace.read("pipe", 10)
     for path in ("d", "pipe", "."):
         with pytest.raises(PathRefused):

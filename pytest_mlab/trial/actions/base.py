@@ -1,4 +1,4 @@
-"""What every action is made of: its spec, its arguments' check, its answer."""
+"""The parts of every action: its spec, the check of its arguments, its answer."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ SHOWN = 30_000
 
 
 class ActionError(MlabError):
-    """An action could not be done; the message is what the agent reads."""
+    """An action could not be done; the message is for the agent."""
 
 
 class ActionAnswer(NamedTuple):
-    """What an action gives: the observation, and what the trace says besides."""
+    """The result of an action: the observation, and further facts for the trace."""
 
     text: str
     ok: bool = True
@@ -41,12 +41,12 @@ class ActionAnswer(NamedTuple):
 
 @dataclass
 class ActionContext:
-    """What actions work with.
+    """The trial as actions see it.
 
-    ``limits`` are what the sandbox allows; ``step`` is the number of the step that is being done,
-    which may run something for ``timeout`` seconds (None: as long as the trial has time);
-    ``backups`` names the versions that edits replaced, by file, oldest first (None: there was no
-    file). ``helper`` answers Request Help."""
+    ``limits`` are the sandbox's. ``step`` is the number of the current step, which may run a
+    command for ``timeout`` seconds (None: as long as the trial has time). ``backups`` names the
+    versions that edits replaced, by file, oldest first (None: there was no file). ``helper``
+    answers Request Help."""
 
     workspace: Workspace
     connection: Connection
@@ -61,8 +61,7 @@ class ActionContext:
     helper: Person | None = None
 
     def keep(self, fd: int) -> str:
-        """Copy an open file to the trial's backups, under a number that only grows; its name
-        there."""
+        """Copy an open file to the trial's backups; its name there, a number that only grows."""
         self.backup_count += 1
         name = f"{self.backup_count:04d}"
         with open(self.trial.backups / name, "x+b") as file:
@@ -112,8 +111,7 @@ def action(
 def perform(
     definitions: Mapping[str, ActionDefinition], context: ActionContext, action: Action
 ) -> ActionAnswer:
-    """Do ``action``. The agent's mistakes, and failures that are the agent's to handle, come back
-    as answers.
+    """Do ``action``. The agent's mistakes, and failures that it can handle, come back as answers.
 
     Raises ProviderError, BudgetExhausted and SandboxError.
     """
@@ -140,8 +138,7 @@ def perform(
 
 
 def unknown(name: str, names: list[str]) -> str:
-    """What an agent reads that asked for an action which does not exist: all names, the nearest
-    first."""
+    """The answer to an action that does not exist: all names, the nearest first."""
     folded = {n.casefold(): n for n in names}
     asked = str(name).casefold()
     begun = [n for n in names if asked and n.casefold().startswith(asked)]
@@ -155,8 +152,8 @@ def unknown(name: str, names: list[str]) -> str:
 
 
 def checked(spec: ActionSpec, args: Any) -> dict[str, Any] | str:
-    """The arguments, digits made numbers where a number is asked for; or what is wrong with them,
-    with the usage."""
+    """The arguments, with digits as numbers where the spec wants a number; or a text with the fault
+    and the usage."""
     if not isinstance(args, Mapping):
         return _wrong(spec, f"arguments are an object, not a {type(args).__name__}")
     properties = spec.schema["properties"]
@@ -181,7 +178,7 @@ def checked(spec: ActionSpec, args: Any) -> dict[str, Any] | str:
 
 
 def usage(spec: ActionSpec) -> str:
-    """How an action is asked for, on one line."""
+    """An action's usage on one line."""
     shown = {name: f"<{about['description']}>" for name, about in spec.schema["properties"].items()}
     return f"{spec.name} {json.dumps(shown, ensure_ascii=False)}"
 
@@ -191,8 +188,8 @@ def _wrong(spec: ActionSpec, fault: str) -> str:
 
 
 def shortened(text: str, hint: str = "", limit: int = SHOWN) -> str:
-    """``text``, its middle left out when it is longer than ``limit`` characters; ``hint`` says
-    where the whole is."""
+    """``text``, without its middle when it is longer than ``limit`` characters; ``hint`` says where
+    the whole text is."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -203,11 +200,11 @@ def shortened(text: str, hint: str = "", limit: int = SHOWN) -> str:
 def ask(
     context: ActionContext, prompt: str, *, role: str, max_tokens: int | None = None
 ) -> tuple[str, str]:
-    """The text that the edit or fast model gives, and why it ended. Raises ActionError without a
+    """The reply of the edit or fast model, and its finish reason. Raises ActionError without a
     model, ModelError."""
     if context.model is None:
         raise ActionError(
-            "this run has no model for it (--mlab-model names one); use the other actions"
+            "the run has no model for this action (see --mlab-model); use the other actions"
         )
     try:
         reply = context.model.complete(

@@ -1,4 +1,4 @@
-"""Actions that let the edit model rewrite files, and the one that takes an edit back."""
+"""Actions by which the edit model rewrites files, and Undo Edit Script."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def edit_segment(context: ActionContext, args: Mapping[str, Any]) -> str:
     lines = before.splitlines(keepends=True)
     if before and not (1 <= first <= last <= len(lines)):
         raise ActionError(
-            f"lines {first} to {last} are no range of {name}, which has {len(lines)} lines"
+            f"lines {first} to {last} are not a range of {name}, which has {len(lines)} lines"
         )
     segment = "".join(lines[first - 1 : last]) if before else ""
     if len(segment) > MAX_EDITED:
@@ -89,7 +89,7 @@ def _rewritten(context: ActionContext, prompt: str) -> str:
     text = unfenced(reply)
     if not text.strip():
         raise ActionError(
-            "the edit model gave no content, so nothing was changed; say more exactly what to do"
+            "the edit model gave no content, so nothing was changed; describe the edit more exactly"
         )
     return text
 
@@ -123,7 +123,7 @@ def _saved(context: ActionContext, name: str, save: str, before: str, after: str
 
 
 def _back_up(context: ActionContext, save: str) -> None:
-    """Keep what an edit replaces, outside the workspace, under a number that only grows."""
+    """Keep the file that an edit replaces, outside the workspace."""
     key = context.workspace.resolve(save, write=True).rel
     stack = context.backups.setdefault(key, [])
     if not context.workspace.exists(save):
@@ -141,7 +141,7 @@ def _back_up(context: ActionContext, save: str) -> None:
     script_name=(str, "the file whose last edit is to be undone"),
 )
 def undo_edit(context: ActionContext, args: Mapping[str, Any]) -> str:
-    """Restore what the last edit of a file replaced; again and again, edit by edit."""
+    """Restore the version of a file before its last edit; can be repeated, edit by edit."""
     name = args["script_name"]
     key = context.workspace.resolve(name, write=True).rel
     stack = context.backups.get(key)

@@ -22,7 +22,7 @@ from pytest_mlab.trial.actions.base import (
 )
 
 KEEP = 4 * SHOWN
-"""Bytes of output that are held in memory: enough for what is shown in any encoding."""
+"""Bytes of output that are held in memory: UTF-8 takes at most 4 for a character that is shown."""
 
 REPL_KEEP = 1 << 20
 """The same for the Python process, whose output comes as one piece; it is also what is kept in a
@@ -33,8 +33,7 @@ OUTPUT_FILE_LIMIT = 64 << 20
 
 
 class OutputFile:
-    """Takes output as it comes; makes the file ``path`` only once there is more than ``threshold``
-    bytes."""
+    """A sink for output; it makes the file ``path`` only for more than ``threshold`` bytes."""
 
     def __init__(self, path: Path, threshold: int, limit: int = OUTPUT_FILE_LIMIT) -> None:
         self.path = path
@@ -70,7 +69,7 @@ class OutputFile:
         return self._file is not None
 
     def hint(self, root: Path) -> str:
-        """Where the whole is, for the place in the text where something was left out."""
+        """A note on where the whole output is, for the place where the text is cut."""
         if not self.made:
             return ""
         name = os.path.relpath(self.path, root)
@@ -110,7 +109,7 @@ def execute_script(context: ActionContext, args: Mapping[str, Any]) -> ActionAns
     name = args["script_name"]
     place = context.workspace.resolve(name)
     if not place.path.is_file():
-        raise ActionError(f"{name} does not exist or is no file; List Files shows what there is")
+        raise ActionError(f"{name} does not exist or is not a file; List Files shows what there is")
     script = place.rel if not place.rel.startswith("-") else f"./{place.rel}"
     # -u: what was printed before a kill is not lost in a buffer.
     argv = [context.connection.python, "-u", script]
@@ -228,7 +227,7 @@ def _ended(name: str, done: Execution, context: ActionContext) -> str:
 
 
 def _met_limit(done: Execution, limits: Resources) -> str:
-    """What a limit that a program met by itself is, for errors that do not say it."""
+    """A sentence on the limit that a program ran into, for errors that do not name it."""
     if b"[Errno 27] File too large" in done.output:
         return (
             f" A file cannot be larger than the {limits.disk_mb} MiB that the workspace may have."

@@ -139,7 +139,8 @@ def inspect_lines(context: ActionContext, args: Mapping[str, Any]) -> str:
     lines = read_text(context, name).splitlines()
     if first < 1 or last < first:
         raise ActionError(
-            f"lines {first} to {last} are no range; lines count from 1 (the file has {len(lines)})"
+            f"lines {first} to {last} are not a range; lines count from 1 (the file has"
+            f" {len(lines)})"
         )
     if last - first + 1 > MAX_LINES:
         raise ActionError(

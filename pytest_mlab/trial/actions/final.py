@@ -1,5 +1,5 @@
-"""Final Answer, which ends the trial, and Request Help, which nobody answers unless the run asks a
-person."""
+"""Final Answer, which ends the trial, and Request Help, which a person answers where the run has
+one."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def final_answer(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswe
     request=(str, "the question"),
 )
 def request_help(context: ActionContext, args: Mapping[str, Any]) -> str:
-    """Ask the person at the terminal; refused where nobody is there to ask, which is the rule."""
+    """Ask the person at the terminal; refused in a run without one, which is the default."""
     if context.helper is None:
-        raise ActionError("nobody is there to help in this run; decide yourself and go on")
+        raise ActionError("no person can be asked in this run; decide yourself and go on")
     answer = _answer_of(context.helper, args["request"], context.step)
     if not answer:
-        raise ActionError("nobody answered; decide yourself and go on")
+        raise ActionError("no answer came; decide yourself and go on")
     return answer
 
 

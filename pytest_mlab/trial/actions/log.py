@@ -42,7 +42,7 @@ def append_summary(context: ActionContext, args: Mapping[str, Any]) -> str:
     current_plan=(str, "the plan and its status"),
 )
 def retrieve(context: ActionContext, args: Mapping[str, Any]) -> str:
-    """What in the log matters for a plan."""
+    """The entries of the log that matter for a plan."""
     return _asked(context, prompts.RETRIEVE, args["current_plan"])
 
 

@@ -1,4 +1,5 @@
-"""What the edit and fast models are asked."""
+"""The prompts of the edit and fast models. Recordings match requests by their text: a changed
+prompt needs new recordings."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ MAX_READ = 500_000
     things_to_look_for=(str, "what you want to know, in detail"),
 )
 def understand_file(context: ActionContext, args: Mapping[str, Any]) -> str:
-    """What the file says about what was asked: block by block, then put together."""
+    """Answer a question about a file: block by block, then combined."""
     name, question = args["file_name"], args["things_to_look_for"]
     text = read_text(context, name)
     left_out = len(text) - MAX_READ
