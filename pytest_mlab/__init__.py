@@ -1,7 +1,8 @@
 """pytest-mlab: machine-learning experimentation tasks as test suites for agents.
 
-The public names are what agents and evaluators may import; each is loaded on first use, because
-pytest imports this package in every session that has the plugin installed."""
+The public names are what agents, evaluators and other packages' actions may import; each is
+loaded on first use, because pytest imports this package in every session that has the plugin
+installed."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         TrialOver,
     )
     from pytest_mlab.plugin.trial import Trial
+    from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, ActionError, action
 
 __version__ = "0.1.0"
 
@@ -47,11 +49,15 @@ _HOMES = {
         "TrialOver",
     ),
     "pytest_mlab.plugin.trial": ("Trial",),
+    "pytest_mlab.trial.actions.base": ("ActionAnswer", "ActionContext", "ActionError", "action"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Action",
+    "ActionAnswer",
+    "ActionContext",
+    "ActionError",
     "ActionSpec",
     "Agent",
     "Budget",
@@ -79,6 +85,7 @@ __all__ = [
     "TrialOver",
     "TrialResult",
     "__version__",
+    "action",
 ]
 
 

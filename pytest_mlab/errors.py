@@ -2,7 +2,7 @@
 
     MlabError
     ├── ConfigError         an option, setting or name is wrong (a usage error, exit 4)
-    ├── SuiteError          a task folder is wrong; names file, key, value, values allowed
+    ├── SuiteError          a task folder is wrong; names file, key, value, allowed values
     ├── DataUnavailable     data are not prepared and cannot be now; ``fix`` is a command that helps
     ├── RequirementMissing  a key, package, GPU or sandbox is absent; ``fix`` likewise
     ├── ScoringError        a baseline or threshold cannot judge a score
@@ -21,7 +21,7 @@
     └── TrialOver           the environment accepts no further action
         └── BudgetExhausted     … because a limit was reached; ``limit`` names it
 
-Every message names the thing, the value found and the way out.
+Every message names the thing, its value and the way out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ConfigError(MlabError):
 
 
 class SuiteError(MlabError):
-    """A task folder is wrong; the message names file, key, value found and values allowed."""
+    """A task folder is wrong; the message names file, key, value and allowed values."""
 
 
 class _Fixable(MlabError):
@@ -72,7 +72,7 @@ class SandboxError(MlabError):
 
 
 class EvaluatorError(MlabError):
-    """A task's evaluator raised, or returned something that is no score."""
+    """A task's evaluator raised, or returned something that is not a score."""
 
 
 class AgentLoadError(MlabError):
@@ -80,18 +80,18 @@ class AgentLoadError(MlabError):
 
 
 class ReplayError(MlabError):
-    """A recording of model calls is missing or damaged, or the calls are no longer those that were
-    recorded."""
+    """A recording of model calls is missing or damaged, or the calls differ from the recorded
+    ones."""
 
 
 class ProgramFailed(MlabError):
-    """A program that is an agent ended with an error. What it left is scored; without a submission
-    it is an ``agent_error`` of this message."""
+    """An agent's program ended with an error. Its workspace is scored; without a submission the
+    outcome is ``agent_error`` with this message."""
 
 
 class ModelError(MlabError):
-    """A model call failed, after ``retries`` repetitions and ``waited`` seconds of waiting.
-    ``seconds`` is how long it took where a clock does not tell: it was replayed."""
+    """A model call failed, after ``retries`` retries and ``waited`` seconds of waiting.
+    ``seconds`` is the duration of a recorded call that is replayed, None otherwise."""
 
     retries: int = 0
     waited: float = 0.0
@@ -101,21 +101,20 @@ class ModelError(MlabError):
 class ProviderError(ModelError):
     """A model call failed for reasons outside the agent.
 
-    ``for_everyone``: no call of this model can succeed until somebody mends the key or the account.
+    ``for_everyone``: no call of this model can succeed until its key or account is fixed.
     """
 
     for_everyone: bool = False
 
 
 class AuthError(ProviderError):
-    """The provider refused the key (401), or what is asked for with it (403: that call only)."""
+    """The provider refused the key (401), or this request with it (403: that call only)."""
 
     for_everyone = True
 
 
 class QuotaError(ProviderError):
-    """The account has no money or quota left (402, insufficient_quota): waiting does not help
-    it."""
+    """The account has no money or quota left (402, insufficient_quota): waiting does not help."""
 
     for_everyone = True
 
@@ -137,7 +136,7 @@ class BadRequestError(ModelError):
 
 
 class TrialOver(MlabError):
-    """The environment accepts no further action; an agent lets this pass or returns."""
+    """The environment accepts no further action; an agent lets this pass, or returns."""
 
 
 class BudgetExhausted(TrialOver):

@@ -12,7 +12,7 @@ from pytest_mlab.core.task import Baseline, Task
 from pytest_mlab.errors import ConfigError, SuiteError
 
 if TYPE_CHECKING:
-    from pytest_mlab.validation.measuring import What
+    from pytest_mlab.trial.scripted import Script
 
 HELP = "measure what a task's baseline or reference scores, and record it in task.toml"
 
@@ -78,7 +78,7 @@ def _refuse_foreign(task: Task) -> None:
         )
 
 
-def _whats(task: Task, what: What) -> tuple[What, ...]:
+def _whats(task: Task, what: Script) -> tuple[Script, ...]:
     """What to run: a baseline is the better of the starter and the task's trivial predictor."""
     return (
         ("baseline", "trivial")
@@ -91,7 +91,7 @@ def _better(task: Task, results: list[Baseline]) -> Baseline:
     return max(results, key=lambda result: task.sign * result.mean)
 
 
-def _measure(task: Task, args: argparse.Namespace, what: What) -> Baseline:
+def _measure(task: Task, args: argparse.Namespace, what: Script) -> Baseline:
     """Run and score it as often as asked, and print a line."""
     from pytest_mlab.data.cache import default_cache_dir
     from pytest_mlab.data.prepare import prepare
@@ -113,7 +113,7 @@ def _measure(task: Task, args: argparse.Namespace, what: What) -> Baseline:
     return result
 
 
-def _name(task: Task, what: What) -> str:
+def _name(task: Task, what: Script) -> str:
     """What was run, as task.toml calls it."""
     from pytest_mlab.suites.scripts import trivial_name
 
@@ -124,7 +124,7 @@ def _name(task: Task, what: What) -> str:
     return "filled-starter" if (task.folder / "baseline").is_dir() else "starter"
 
 
-def _line(task: Task, what: What, result: Baseline) -> str:
+def _line(task: Task, what: Script, result: Baseline) -> str:
     better = "higher" if task.sign > 0 else "lower"
     spread = f"mean {result.mean:.6g}, sd {result.std:.3g}, n {result.n}"
     return f"{task.name}: {what}: {task.metric.name} {spread} ({better} is better)"

@@ -1,4 +1,4 @@
-"""Actions, what comes of them, and steps."""
+"""Actions, observations and steps."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ class ActionSpec:
 
 @dataclass(frozen=True)
 class Action:
-    """What an agent asks for: the action's name and its arguments (JSON values by argument
-    name)."""
+    """An action's name and its arguments (JSON values by argument name)."""
 
     name: str
     args: Mapping[str, Any] = field(default_factory=dict)
@@ -29,9 +28,9 @@ class Action:
 
 @dataclass(frozen=True)
 class Observation:
-    """What the environment answers.
+    """The environment's answer to an action.
 
-    ``text`` is what the agent reads (long outputs are cut in the middle); ``ok`` is False for
+    ``text`` is for the agent (long outputs are cut in the middle); ``ok`` is False for
     errors; ``exit_status`` is that of an executed script; ``output_file`` names the whole output,
     relative to the trial's folder, when ``text`` was cut; ``done`` is True after the action that
     ended the trial."""

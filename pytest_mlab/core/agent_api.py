@@ -1,4 +1,4 @@
-"""What an agent and a trial are to each other: the environment, the agent, and a person at the
+"""The contract between a trial and an agent: the environment, the agent, and a person at the
 terminal."""
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ class Terminal:
 
 
 class Person(Protocol):
-    """Who sits at the terminal that the run was started from."""
+    """The person at the terminal from which the run was started."""
 
     def tell(self, text: str) -> None:
         """Show ``text``."""
         ...
 
     def ask(self, prompt: str) -> str:
-        """The line that they enter. Raises EOFError for ctrl-D and when the terminal is gone,
-        KeyboardInterrupt for ctrl-C, BudgetExhausted when the trial's time is over first."""
+        """The line that they enter. Raises EOFError for Ctrl-D and when the terminal is gone,
+        KeyboardInterrupt for Ctrl-C, BudgetExhausted when the trial's time is over first."""
         ...
 
     def held(self) -> AbstractContextManager[None]:
-        """Until the end of the block ctrl-C ends no process: it is raised from a question."""
+        """Inside the block Ctrl-C does not kill the process; ``ask`` raises KeyboardInterrupt."""
         ...
 
     def interrupting(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
-        """Until the end of the block ctrl-C calls ``stop``, in another thread."""
+        """Inside the block Ctrl-C calls ``stop``, in another thread."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class Person(Protocol):
         ...
 
     def edit(self, text: str, name: str) -> str:
-        """What they make of ``text`` in their editor; ``name`` is a file's. Raises ConfigError."""
+        """``text``, edited in their editor; ``name`` is the file's. Raises ConfigError."""
         ...
 
 
@@ -75,7 +75,7 @@ class Environment(Protocol):
 
     @property
     def person(self) -> Person:
-        """Who sits at the terminal. Raises ConfigError in a run in which nobody is asked."""
+        """The person at the terminal. Raises ConfigError in a run without a terminal."""
         ...
 
     @property
@@ -85,7 +85,7 @@ class Environment(Protocol):
 
     @property
     def ledger(self) -> Ledger:
-        """What has been used, up to now."""
+        """The use so far, wall time up to now included."""
         ...
 
     @property
@@ -101,22 +101,22 @@ class Environment(Protocol):
 
     def execute(self, action: Action, *, timeout: float | None = None) -> Observation:
         """Do one step. Mistakes come back as observations with ``ok`` False; raises TrialOver when
-        the trial has ended and BudgetExhausted when a limit was reached. What the step runs in the
-        sandbox is stopped after ``timeout`` seconds, and with the trial's time in any case."""
+        the trial has ended and BudgetExhausted when a limit was reached. A command in the sandbox
+        is stopped after ``timeout`` seconds, at the latest when the trial's time is over."""
         ...
 
     def cancel(self) -> None:
-        """Stop what the step that another thread waits for runs in the sandbox."""
+        """Stop the command in the sandbox of the step that another thread waits for."""
         ...
 
     def restore(self, step: int) -> Sequence[str]:
-        """Make the workspace what it was after ``step`` (0: the fresh one), Undo Edit Script
-        included. No step is counted; the time it takes is.
+        """Bring the workspace back to its state after ``step`` (0: the fresh one), and Undo Edit
+        Script too. This is not a step; its time counts.
 
         Read-only files and mounted data stay as they are, and so do the variables of the Python
-        REPL, the notes in ``log_dir`` and ``history``. Returns the paths of files that are not
-        there again because their content was not kept (see ``--mlab-snapshot-file-mb``). Raises
-        ValueError for a step that was not done, TrialOver, BudgetExhausted and StoreError."""
+        REPL, the notes in ``log_dir`` and ``history``. Returns the paths of files that are missing
+        because their content was not kept (see ``--mlab-snapshot-file-mb``). Raises ValueError for
+        a step that was not done, TrialOver, BudgetExhausted and StoreError."""
         ...
 
     def run_program(
@@ -132,11 +132,11 @@ class Environment(Protocol):
 
         Its environment leads OpenAI's and Anthropic's clients to the trial's model, and each of its
         model calls is a step. Without a model the whole run is one step. Words of ``argv`` that are
-        keys of the agent's ``program_files`` become the places where those are seen; ``output`` of
-        the result is the end of what it printed. Once the budget is used up it is refused further
-        calls and killed after ``patience`` seconds, and BudgetExhausted is raised. Raises
-        TrialOver, ProviderError, SandboxError, and RequirementMissing when there is no such program
-        inside."""
+        keys of the agent's ``program_files`` are replaced by the paths of those files in the
+        sandbox. ``output`` of the result is the end of what the program printed. Once the budget is
+        used up, further calls are refused, the program is killed after ``patience`` seconds, and
+        BudgetExhausted is raised. Raises TrialOver, ProviderError, SandboxError, and
+        RequirementMissing when the sandbox has no such program."""
         ...
 
     def put_file(self, name: str, content: bytes) -> str:
@@ -155,23 +155,23 @@ class Environment(Protocol):
 
 @runtime_checkable
 class Agent(Protocol):
-    """What is under test. A class with ``needs_model`` and a constructor without arguments.
+    """The class under test, with ``needs_model`` and a constructor without arguments.
 
     It may have ``requirements``, a tuple of packages as pip takes them: where one is absent, its
-    trials are skipped with the command that installs it; ``interactive = True``, when it talks to
-    who sits at the terminal; and, where it runs a program of its own in the sandbox
-    (``requirements`` may then be the instance's, and ``requirements_fix`` the command that
+    trials are skipped with the command that installs it. An agent that talks to the person at the
+    terminal has ``interactive = True``. An agent that runs a program in the sandbox may have the
+    following (its ``requirements`` may be the instance's, and ``requirements_fix`` the command that
     installs them):
 
     ``needs_endpoint = True``
         the trial's model is offered to that program over HTTP;
     ``model_optional = True``
-        without a model it works as well, then with ``needs_model`` taken for False;
+        it also works without a model; ``needs_model`` then counts as False;
     ``program``
-        an instance's: what it runs, where that has to be installed in the sandbox;
+        of the instance: the program that must be installed in the sandbox;
     ``program_files(self, rootdir: Path) -> Mapping[str, Path]``
-        files and folders of the host that the sandbox shows read-only, by the words that programs'
-        arguments have for them. The agent's digest covers them. Raises ConfigError.
+        files and folders of the host that the sandbox shows read-only, by their names in the
+        program's arguments. The agent's digest covers them. Raises ConfigError.
     """
 
     needs_model: bool

@@ -1,4 +1,4 @@
-"""Limits of a trial and what has been used of them."""
+"""The limits of a trial, and its use of them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Budget:
 
     @property
     def free_wait(self) -> float:
-        """Seconds of waiting for providers that are not counted, so that no trial hangs for ever:
-        as long again as the trial's own time, at least :data:`LEAST_FREE_WAIT`; 0 when waits are
-        counted."""
+        """Seconds of waiting for providers that do not count: as many as the trial's own time, at
+        least :data:`LEAST_FREE_WAIT`; 0 when waits count. Bounded, so that no trial hangs for
+        ever."""
         return max(LEAST_FREE_WAIT, self.max_seconds) if self.exclude_waits else 0.0
 
     def with_override(self, override: BudgetOverride) -> Budget:
@@ -68,9 +68,9 @@ class Usage:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a trial has used so far. ``cost`` (dollars) covers priced calls; ``unpriced_calls``
-    counts the others. ``waited`` are seconds in which it waited for model providers: a part of
-    ``seconds``, unless the budget leaves waits out of those."""
+    """The use of a trial so far. ``cost`` (dollars) covers priced calls; ``unpriced_calls`` counts
+    the others. ``waited`` are the seconds of waiting for model providers: a part of ``seconds``,
+    unless the budget excludes waits."""
 
     steps: int = 0
     seconds: float = 0.0

@@ -1,5 +1,4 @@
-"""From a score to a judgement: improvement, the score that is needed, success, and whether it may
-be noise."""
+"""From a score to a judgement: improvement, needed score, success, possible noise."""
 
 from __future__ import annotations
 
@@ -38,10 +37,8 @@ class Judgement:
 
 
 def improvement(score: float, baseline: float, direction: Direction) -> float:
-    """``sign * (score - baseline) / abs(baseline)``: 0.1 is 10 % better, negative is worse.
-
-    Raises ScoringError for a baseline of 0, which nothing can be relative to.
-    """
+    """``sign * (score - baseline) / abs(baseline)``: 0.1 is 10 % better, negative is worse. Raises
+    ScoringError for a baseline of 0."""
     if baseline == 0:
         raise ScoringError(
             "a baseline of 0 has no relative improvement; set threshold.absolute in the task's"
@@ -54,8 +51,8 @@ def beats(score: float, needed: float, direction: Direction) -> bool:
     """True when ``score`` is strictly better than ``needed``.
 
     Scores that differ by a rounding error (relative 1e-9, absolute 1e-12) are equal, and equal is
-    not better:
-    0.7 + 10 % is 0.7700000000000001 in floating point and a score of 0.77 must not depend on that.
+    not better: 0.7 + 10 % is 0.7700000000000001 in floating point, and a score of 0.77 must not
+    depend on that.
     """
     if math.isclose(score, needed, rel_tol=TIE_REL, abs_tol=TIE_ABS):
         return False
@@ -66,7 +63,7 @@ def is_sentinel(value: float) -> bool:
     """True for a number that stands for "no baseline" and was never measured.
 
     The rule: not finite; or not 0 and of a magnitude of at least 1e9 or at most 1e-9; or an exact
-    power of ten of at least a million or at most a millionth (the mean of real runs is no such
+    power of ten of at least a million or at most a millionth (the mean of real runs is never such a
     number)."""
     if not math.isfinite(value):
         return True
@@ -145,11 +142,11 @@ def needed_score(task: Task, variant: str, override: float | None = None) -> flo
 
 
 def judge(task: Task, variant: str, score: object, override: float | None = None) -> Judgement:
-    """Judge what the evaluator gave for a submission on data ``variant``.
+    """Judge the evaluator's ``score`` of a submission on data ``variant``.
 
-    ``override`` is the run's threshold (RunSettings.threshold). Raises EvaluatorError for what is
-    no valid score and ScoringError for a baseline or threshold that cannot judge one: a
-    ``task_error`` for the trial, both of them."""
+    ``override`` is the run's threshold (RunSettings.threshold). Raises EvaluatorError for an
+    invalid score and ScoringError for a baseline or threshold that cannot judge one; both make the
+    trial a ``task_error``."""
     value = check_score(score, task.metric, task.name)
     needed = needed_score(task, variant, override)
     baseline = _baseline(task, variant)

@@ -1,4 +1,4 @@
-"""What a task is, once its files have been read and checked."""
+"""A task, once its files have been read and checked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Submission:
-    """What an agent hands in: ``path`` is relative to the workspace."""
+    """The file or folder that an agent hands in; ``path`` is relative to the workspace."""
 
     kind: SubmissionKind
     path: str
@@ -49,9 +49,9 @@ class Submission:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Measured scores of what an agent must beat.
+    """The measured scores that an agent must beat.
 
-    ``measured`` says what was run: ``starter`` (the files under env/ as they are),
+    ``measured`` names the code that was run: ``starter`` (the files under env/ as they are),
     ``filled-starter`` (the hidden version under baseline/) or the name of a trivial predictor.
     ``scores`` are the single runs, ``mean`` and ``std`` (ddof=1) theirs, ``machine`` a fingerprint
     of where they ran."""
@@ -70,10 +70,8 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Threshold:
-    """What counts as success: relative ``improvement`` over the baseline, or an ``absolute`` score.
-
-    Both are strict: a score exactly at the threshold is no success.
-    """
+    """The condition of success: a relative ``improvement`` over the baseline, or an ``absolute``
+    score. Both are strict: a score exactly at the threshold is not a success."""
 
     improvement: float = 0.10
     absolute: float | None = None
@@ -81,7 +79,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Resources:
-    """What one trial may use. Memory and disk in MiB; ``pids`` bounds processes and threads."""
+    """Limits of a trial's sandbox: memory and disk in MiB; ``pids`` for processes and threads."""
 
     cpus: int = 1
     memory_mb: int = 4096
@@ -123,10 +121,10 @@ class Task:
 
     ``folder`` holds task.toml, description.md, env/, data.py, evaluator.py, reference/ and maybe
     baseline/. ``digest`` is the sha256 over all of the task folder's files: it changes when
-    anything does. ``description`` is the text that the agent is told. ``shared`` are globs of
-    answer files that the agent has as well, by the task's own word: no answers, but what the
-    evaluator needs in its original form. ``fault`` is '' but for a folder that could not be read as
-    a task: such a one is planned and never run."""
+    anything does. ``description`` is the text for the agent. ``shared`` are globs of files
+    among the answers that the agent has as well: the evaluator needs their original form.
+    ``fault`` is the reason why a folder could not be read as a task, which is then planned and
+    never run; '' for all others."""
 
     name: str
     suite: str

@@ -28,8 +28,8 @@ class Outcome(str, Enum):
 
     @property
     def is_agents(self) -> bool:
-        """True when the agent answers for it; False for infra, provider, task errors and trials not
-        run."""
+        """True when the agent is responsible; False for infra, provider and task errors and for
+        trials that did not run."""
         return self in _AGENTS_OWN
 
     @property
@@ -50,7 +50,7 @@ _AGENTS_OWN = frozenset(
 
 
 class EndedBy(str, Enum):
-    """What ended the agent's part of a trial."""
+    """The cause of the end of the agent phase."""
 
     SUBMITTED = "submitted"
     RETURNED = "returned"
@@ -74,7 +74,7 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True, order=True)
 class TrialId:
-    """Which trial: repeat ``repeat`` (from 1) of ``agent`` with ``model`` ('' for none) on
+    """A trial's name: repeat ``repeat`` (from 1) of ``agent`` with ``model`` ('' for none) on
     ``task``."""
 
     task: str
@@ -95,7 +95,7 @@ class TrialId:
 
     @property
     def folder(self) -> PurePosixPath:
-        """Where the trial lives, relative to the run directory."""
+        """The trial's folder, relative to the run directory."""
         return PurePosixPath("trials", slug(self.task), self.subject, str(self.repeat))
 
 
@@ -106,8 +106,8 @@ class TrialResult:
     ``needed`` is the score that had to be passed (strictly); ``within_noise`` is True when the
     score does not lie outside the baseline's own spread (a two-sided 95 % prediction interval of
     one more baseline run); ``seconds`` is the agent's wall time, ``evaluation_seconds`` the
-    evaluator's; timestamps are Unix seconds; ``notes`` are sentences on what else a reader should
-    know (that a replay left recorded calls unused)."""
+    evaluator's; timestamps are Unix seconds; ``notes`` are further sentences for the reader, such
+    as that a replay left recorded calls unused."""
 
     id: TrialId
     outcome: Outcome

@@ -1,8 +1,8 @@
 """Run one evaluator on one submission and write its verdict: the program that runs in the
 evaluation sandbox.
 
-    python -I .../pytest_mlab/evaluation/main.py --evaluator FILE --submission DIR --answers DIR
-    --result FILE
+    python -I .../pytest_mlab/evaluation/main.py --evaluator FILE --submission DIR \\
+        --answers DIR --result FILE
 
 The result is a JSON object: ``verdict`` (``scored``, ``invalid_submission``, ``no_submission``,
 ``task_error``), ``score`` (a finite number, null unless scored), ``reason`` (one line, '' when

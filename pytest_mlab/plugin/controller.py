@@ -33,7 +33,6 @@ from pytest_mlab.plugin.junitfile import JUnitFile
 from pytest_mlab.plugin.roles import is_distributed
 from pytest_mlab.plugin.scheduler import refuse_modes
 from pytest_mlab.plugin.terminal import find_terminal
-from pytest_mlab.plugin.timeouts import backstop
 from pytest_mlab.plugin.trial import nearby
 from pytest_mlab.plugin.verdicts import VERDICTS, nothing_ran, stopped, verdict_reports
 from pytest_mlab.plugin.worker import SELECTION
@@ -44,6 +43,7 @@ from pytest_mlab.reporting.table import table
 from pytest_mlab.reporting.text import wrapped
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared
+from pytest_mlab.trial.time_limits import trial_seconds
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -104,7 +104,7 @@ class Controller:
                 modality=task.modality,
                 slow=task.slow,
                 gpus=task.resources.gpus,
-                backstop=backstop(budget.with_override(task.budget), timed=task.timed),
+                backstop=trial_seconds(budget.with_override(task.budget), timed=task.timed),
             )
             for name, task in self.planned.tasks.items()
         }

@@ -1,4 +1,4 @@
-"""What a trial has used so far: the one place where its ledger changes."""
+"""A trial's clock, and what it has used so far: the one place where its ledger changes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,29 @@ from pytest_mlab.core.budget import Budget, Ledger, Usage
 from pytest_mlab.errors import BudgetExhausted
 
 
+class TrialClock:
+    """Monotonic seconds. Replayed model calls move it on by what they took when they were recorded,
+    so that the agent's time limit and its ledger are those of the recording."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self._ahead
+
+    def move(self, seconds: float) -> None:
+        """Let ``seconds`` pass at once."""
+        self._ahead += seconds
+
+
 class Account:
     """A trial's budget and what has been used of it. The agent's wall clock starts when the account
     is made.
 
     ``ledger`` seeds it with what an earlier part of the trial used; ``clock`` gives seconds that
-    only grow. Model calls may be charged from several threads. ``on_move`` hears whenever
-    :attr:`hard_seconds` is no longer what it would be if only time had passed: waits for providers
-    that are not counted move the trial's end."""
+    only grow. Model calls may be charged from several threads. ``on_move`` is called whenever
+    :attr:`hard_seconds` changes by more than the time that passed: when a model call begins or
+    ends, as its waits may not count. The agent phase sets its alarm anew then."""
 
     def __init__(
         self,
@@ -56,8 +71,8 @@ class Account:
 
     @property
     def hard_seconds(self) -> float:
-        """Wall seconds from now within which the agent's part must end: what remains, and while a
-        model call is under way, what it may wait."""
+        """Hard deadline in seconds: the remaining budget, plus the free waiting time during a model
+        call. Between calls nothing waits, so an agent that loops gets none of it."""
         return self.remaining_seconds() + (self.free_wait if self._calls else 0.0)
 
     @contextmanager
@@ -81,12 +96,11 @@ class Account:
         return min(ledger.waited, self.budget.free_wait)
 
     def charge_call(self, usage: Usage, cost: float | None, waited: float = 0.0) -> None:
-        """One model call more; ``cost`` in dollars, None when its price is unknown; it ``waited``
-        for its provider.
-
-        Calls in several threads may have waited at the same time, which is counted once.
-        """
+        """One model call more; ``cost`` in dollars, None when its price is unknown; ``waited`` are
+        the seconds that it waited for its provider, up to now."""
         with self._lock:
+            # Two calls that wait for the same minute to pass cost the trial one minute: overlapping
+            # waits are merged before they are counted.
             now = self._clock()
             before = sum(end - begin for begin, end in self._waits)
             self._waits = _merged([*self._waits, (now - waited, now)])
@@ -110,7 +124,7 @@ class Account:
 
 
 def _merged(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The same stretches of time, those that overlap as one."""
+    """The union of stretches of time."""
     found: list[tuple[float, float]] = []
     for begin, end in sorted(spans):
         if found and begin <= found[-1][1]:

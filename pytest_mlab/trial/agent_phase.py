@@ -41,12 +41,10 @@ from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TRACE
 from pytest_mlab.suites.scripts import scripted_actions
-from pytest_mlab.trial.account import Account
-from pytest_mlab.trial.clock import TrialClock
-from pytest_mlab.trial.endpoint import make_endpoint
+from pytest_mlab.trial.account import Account, TrialClock
 from pytest_mlab.trial.environment import TrialEnvironment
 from pytest_mlab.trial.job import Job
-from pytest_mlab.trial.model_stack import make_model
+from pytest_mlab.trial.model_stack import make_endpoint, make_model
 from pytest_mlab.trial.outcome import AgentPart
 from pytest_mlab.trial.packages import check_packages
 from pytest_mlab.trial.person import TerminalPerson
@@ -71,7 +69,7 @@ _BEFORE = (
     StoreError,
     SuiteError,
 )
-"""What may go wrong before the agent begins, and is told as the trial's end; all else is a fault of
+"""Errors before the agent begins that the trial's last event reports; any other error is a fault in
 the harness."""
 
 
@@ -80,7 +78,7 @@ def run_agent_phase(payload: Mapping[str, Any]) -> None:
     ``agent_ended``.
 
     ``grace`` is how many seconds the agent may go on past its budget before the kernel ends the
-    process; ``terminal`` is where a person can be asked, None when none can."""
+    process; ``terminal`` is where a person can be asked, None without one."""
     job = Job.from_payload(payload)
     redact = Redactor(os.environ)
     with RedactedJournal(job.dir.path / TRACE, redact) as journal:
@@ -153,14 +151,7 @@ class _Part:
     ) -> None:
         self._opened = opened
         self._journal = journal
-        self._snapshots = Snapshots(
-            job.run.store,
-            opened.workspace.root,
-            public=opened.workspace.public,
-            mounted=opened.workspace.mounted,
-            file_limit=job.settings.snapshot_file_mb << 20,
-            disk_budget=job.settings.run_disk_mb << 20,
-        )
+        self._snapshots = _snapshots(job, opened.workspace)
         journal.write(_started(job, opened, self._snapshots.begin().id))
         clock = TrialClock()
         self._account = Account(job.budget, clock=clock)
@@ -172,34 +163,36 @@ class _Part:
             inside=opened.connection.locate("."),
             pass_time=clock.move,
         )
+        self._env = self._environment(job, terminal)
+
+    def _environment(self, job: Job, terminal: Mapping[str, str] | None) -> TrialEnvironment:
+        opened = self._opened
         person = None
         if terminal is not None:
             person = TerminalPerson(Terminal(**terminal), self._account.remaining_seconds)
-        self._env = TrialEnvironment(
+        programs = Programs(
+            opened.connection, self._account, job.dir, gateway=opened.gateway, places=opened.places
+        )
+        return TrialEnvironment(
             task=job.task,
             workspace=opened.workspace,
             connection=opened.connection,
             account=self._account,
-            journal=journal,
+            journal=self._journal,
             snapshots=self._snapshots,
             trial_dir=job.dir,
             model=self._model.model,
             scripts=partial(scripted_actions, job.task),
             on_runaway=self._run_away,
-            programs=Programs(
-                opened.connection,
-                self._account,
-                job.dir,
-                gateway=opened.gateway,
-                places=opened.places,
-            ),
+            programs=programs,
             person=person,
             helper=person if job.settings.help == "human" else None,
         )
 
     def play(self, agent: Agent, grace: float) -> None:
-        """Let the agent work; then freeze the workspace and say how it ended."""
-        # The default action of SIGALRM ends the process, whatever the agent catches.
+        """Let the agent work; then freeze the workspace and record how the agent ended."""
+        # An agent may catch every exception, or sit in a C function for hours: no Python code of
+        # ours would run. The default action of SIGALRM ends the process in any case.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
         def set_alarm() -> None:
@@ -208,6 +201,7 @@ class _Part:
         self._account.on_move = set_alarm
         set_alarm()
         error = _outcome_of(agent, self._env)
+        # Freezing takes as long as the workspace is large and is not the agent's time.
         self._account.on_move = lambda: None
         signal.setitimer(signal.ITIMER_REAL, 0)
         self._end(error)
@@ -216,13 +210,15 @@ class _Part:
         ledger = self._account.ledger
         left_over = self._model.end()
         if self._model.fault:
-            error = ReplayError(self._model.fault)  # also when the agent caught it
+            error = ReplayError(self._model.fault)  # also when the agent caught that error
         elif left_over:
             self._journal.write(Note(t=time.time(), kind="replay", data={"text": left_over}))
         part = part_of(
             error, submitted=self._env.submitted, exhausted=ledger.exhausted(self._account.budget)
         )
-        self._opened.close()  # nothing inside is left that could still write
+        # The order matters: processes inside could write until the sandbox is closed, and threads
+        # of the agent until actions are refused. What comes after is what is scored.
+        self._opened.close()
         self._opened.workspace.freeze()
         frozen = self._snapshots.take(final=True)
         for text in frozen.notes:
@@ -240,14 +236,15 @@ class _Part:
         )
 
     def _run_away(self) -> NoReturn:
-        """The agent goes on and on after its end: finish without it."""
+        """Finish without an agent that never stops."""
         self._end(None)
         self._journal.close()
+        # Not sys.exit(): SystemExit is an exception, and this agent catches them all.
         os._exit(0)
 
 
 def _outcome_of(agent: Agent, env: Environment) -> BaseException | None:
-    """What the agent raised, None when it returned."""
+    """The agent's exception, None when it returned."""
     try:
         agent.run(env)
     except BaseException as error:  # noqa: BLE001 - whatever an agent raises is recorded as its end
@@ -255,6 +252,17 @@ def _outcome_of(agent: Agent, env: Environment) -> BaseException | None:
             traceback.print_exc()
         return error
     return None
+
+
+def _snapshots(job: Job, workspace: Workspace) -> Snapshots:
+    return Snapshots(
+        job.run.store,
+        workspace.root,
+        public=workspace.public,
+        mounted=workspace.mounted,
+        file_limit=job.settings.snapshot_file_mb << 20,
+        disk_budget=job.settings.run_disk_mb << 20,
+    )
 
 
 def _started(job: Job, opened: _Opened, starter: str) -> TrialStarted:
@@ -317,7 +325,9 @@ def part_of(error: BaseException | None, *, submitted: bool, exhausted: str | No
     if error is None or isinstance(error, TrialOver):
         if submitted:
             return AgentPart(EndedBy.SUBMITTED)
-        return AgentPart(EndedBy(exhausted) if exhausted else EndedBy.RETURNED)
+        if exhausted:
+            return AgentPart(EndedBy(exhausted))
+        return AgentPart(EndedBy.RETURNED)
     if isinstance(error, ProviderError):
         tried = f", after {error.retries + 1} attempts" if error.retries else ""
         return AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, f"{describe(error)}{tried}")
@@ -337,6 +347,5 @@ def describe(error: BaseException) -> str:
         if f"{os.sep}pytest_mlab{os.sep}" not in f.filename
     ]
     where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
-    return (
-        f"{type(error).__name__}: {message}{where}" if message else f"{type(error).__name__}{where}"
-    )
+    said = f": {message}" if message else ""
+    return f"{type(error).__name__}{said}{where}"

@@ -1,8 +1,8 @@
-"""What an agent sees of a trial: it does steps, enforces the budget, and records everything."""
+"""What an agent sees of a trial: it does steps, enforces the budget and has everything
+recorded."""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,36 +16,29 @@ from pytest_mlab.core.model_api import Model, ModelReply
 from pytest_mlab.core.sandbox_api import Connection, Execution
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import BudgetExhausted, ConfigError, MlabError, TrialOver
-from pytest_mlab.store.events import (
-    Note,
-    ProgramEnded,
-    StepDone,
-    WorkspaceRestored,
-    WorkspaceRestoring,
-)
+from pytest_mlab.store.events import WorkspaceRestoring
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.moments import moment
-from pytest_mlab.store.snapshots import Change, Snapshots
+from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
-from pytest_mlab.trial.actions import DEFINITIONS, SPECS
-from pytest_mlab.trial.actions.base import Answer, Context, perform
-from pytest_mlab.trial.program import Call, Programs, Ran, said, shortened_words
+from pytest_mlab.trial.actions import definitions
+from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, perform
+from pytest_mlab.trial.program import Call, ProgramRun, Programs, said, shortened_words
 from pytest_mlab.trial.restoring import bring_back
+from pytest_mlab.trial.steps import StepRecorder
 from pytest_mlab.trial.workspace import Workspace
 
 RUNAWAY = 1000
-"""Refused actions after the trial's end that are taken for an agent which will not stop."""
-
-_NOTE_LIMIT = 200_000
+"""Actions refused after the trial's end until the agent counts as one that never stops."""
 
 
 class TrialEnvironment:
     """Implements :class:`pytest_mlab.core.agent_api.Environment` for one trial.
 
     ``scripts`` gives a task's own lists of actions by name; ``on_runaway`` ends the process of an
-    agent that goes on after the end. ``snapshots`` has taken the fresh workspace already. One step
-    is done at a time."""
+    agent that does not stop after the end. ``snapshots`` has taken the fresh workspace already.
+    Steps are done one at a time."""
 
     def __init__(
         self,
@@ -69,6 +62,7 @@ class TrialEnvironment:
         self._account = account
         self._journal = journal
         self._snapshots = snapshots
+        self._recorder = StepRecorder(journal, snapshots, account, now)
         self._model = model
         self._scripts = scripts
         self._on_runaway = on_runaway
@@ -77,10 +71,11 @@ class TrialEnvironment:
         self._trial_dir = trial_dir
         self._log_dir = trial_dir.logs
         self._person = person
-        self._context = Context(
+        self._context = ActionContext(
             workspace, connection, account, trial_dir, model, task.resources, helper=helper
         )
-        self._history: list[Step] = []
+        self._definitions = definitions()
+        self._specs = {name: definition.spec for name, definition in self._definitions.items()}
         self._backups: list[dict[str, tuple[str | None, ...]]] = [{}]
         self._over: TrialOver | None = None
         self._refused = 0
@@ -88,7 +83,7 @@ class TrialEnvironment:
         self.submitted = False
         """True once the final answer was given."""
 
-    # --- what the agent sees ---------------------------------------------------------------------------------
+    # --- what the agent sees ---
 
     @property
     def task_description(self) -> str:
@@ -98,7 +93,7 @@ class TrialEnvironment:
     @property
     def actions(self) -> Mapping[str, ActionSpec]:
         """All actions by name."""
-        return SPECS
+        return self._specs
 
     @property
     def model(self) -> Model:
@@ -111,11 +106,9 @@ class TrialEnvironment:
 
     @property
     def person(self) -> Person:
-        """Who sits at the terminal. Raises ConfigError in a run in which nobody is asked."""
+        """The person at the terminal. Raises ConfigError in a run without a terminal."""
         if self._person is None:
-            raise ConfigError(
-                "nobody sits at a terminal in this run; start it with pytest, in a terminal"
-            )
+            raise ConfigError("this run has no terminal; start it with pytest, in a terminal")
         return self._person
 
     @property
@@ -131,7 +124,7 @@ class TrialEnvironment:
     @property
     def history(self) -> Sequence[Step]:
         """All steps so far."""
-        return tuple(self._history)
+        return tuple(self._recorder.history)
 
     @property
     def log_dir(self) -> Path:
@@ -143,20 +136,18 @@ class TrialEnvironment:
         return self._scripts(name)
 
     def note(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Write an agent's own event to the trace; what is no JSON is written as text, what is very
-        long is cut."""
-        text = json.dumps(dict(data), default=repr, skipkeys=True)
-        plain = json.loads(text) if len(text) <= _NOTE_LIMIT else {"cut": text[:_NOTE_LIMIT]}
-        self._journal.write(Note(t=self._now(), kind=str(kind), data=plain))
+        """Write an agent's own event to the trace. Values that are not JSON become text, long data
+        are cut."""
+        self._recorder.note(kind, data)
 
-    # --- a step ----------------------------------------------------------------------------------------------
+    # --- a step ---
 
     def execute(self, action: Action, *, timeout: float | None = None) -> Observation:
         """Do one step. Mistakes come back as observations with ``ok`` False and are steps like all
         others; what it runs is stopped after ``timeout`` seconds.
 
         Raises BudgetExhausted when a limit is reached, TrialOver after the final answer,
-        ProviderError when a model that an action needs is out of reach, SandboxError, StoreError.
+        ProviderError when a model that an action needs cannot be reached, SandboxError, StoreError.
         """
         with self._lock:
             self._check()
@@ -164,13 +155,9 @@ class TrialEnvironment:
             self._context.timeout = timeout
             begin = time.monotonic()
             try:
-                answer = perform(DEFINITIONS, self._context, action)
+                answer = perform(self._definitions, self._context, action)
             except MlabError as error:
-                self._record(
-                    index, action, Answer(f"{type(error).__name__}: {error}", ok=False), begin
-                )
-                if isinstance(error, TrialOver):
-                    self._over = error
+                self._record_failed(index, action, error, begin)
                 raise
             observation = self._record(index, action, answer, begin)
             if answer.done:
@@ -193,17 +180,13 @@ class TrialEnvironment:
         begin = time.monotonic()
         if self._programs.has_model:
             ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
-            self._record_program(words, ran, time.monotonic() - begin)
+            self._recorder.program(words, ran, begin)
         else:
             with self._lock:
                 index = self._context.step = self._account.charge_step()
                 ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
-                self._record(
-                    index,
-                    Action("Run Program", {"argv": shortened_words(words)}),
-                    _answer(ran),
-                    begin,
-                )
+                action = Action("Run Program", {"argv": shortened_words(words)})
+                self._record(index, action, _answer(ran), begin)
         if ran.over is not None:
             raise ran.over.with_traceback(None)
         return ran.done
@@ -222,37 +205,16 @@ class TrialEnvironment:
             try:
                 reply = call(self.model)
             except MlabError as error:
-                self._record(
-                    self._next(),
-                    action,
-                    Answer(f"{type(error).__name__}: {error}", ok=False),
-                    begin,
-                )
-                if isinstance(error, TrialOver):
-                    self._over = error
+                self._record_failed(self._next(), action, error, begin)
                 raise
-            self._record(self._next(), action, Answer(said(reply)), begin)
+            self._record(self._next(), action, ActionAnswer(said(reply)), begin)
             return reply
 
     def _next(self) -> int:
-        """One step more, charged after a model call: the call itself is refused when no steps are
-        left."""
+        """Charge one step more. A model call is charged after it was made: before, the last step of
+        the budget would refuse its own call."""
         self._context.step = self._account.charge_step()
         return self._context.step
-
-    def _record_program(self, argv: Sequence[str], ran: Ran, seconds: float) -> None:
-        self._journal.write(
-            ProgramEnded(
-                t=self._now(),
-                argv=shortened_words(argv),
-                exit_status=ran.done.exit_status,
-                killed_for=ran.done.killed_for,
-                output=ran.text,
-                output_file=ran.output_file,
-                output_bytes=ran.done.output_bytes,
-                seconds=seconds,
-            )
-        )
 
     def _check(self) -> None:
         if self._over is None:
@@ -267,58 +229,38 @@ class TrialEnvironment:
             self._on_runaway()
         raise self._over.with_traceback(None)
 
-    def _record(self, index: int, action: Action, answer: Answer, begin: float) -> Observation:
-        if (
-            not answer.text.isascii()
-        ):  # names of files may be no text, and neither a trace nor a model takes those
-            answer = answer._replace(text=answer.text.encode("utf-8", "replace").decode())
-        change = self._snapshots.take()
-        seconds = time.monotonic() - begin
-        self._journal.write(
-            StepDone.model_construct(
-                t=self._now(),
-                index=index,
-                action=str(action.name)[:200],
-                args=_plain(action.args),
-                observation=answer.text,
-                ok=answer.ok,
-                exit_status=answer.exit_status,
-                output_file=answer.output_file,
-                output_bytes=answer.output_bytes,
-                killed_for=answer.killed_for,
-                seconds=seconds,
-                snapshot=change.id,
-                set=change.set,
-                deleted=change.deleted,
-                ledger=self._account.ledger,
-            )
-        )
-        self._note_snapshot(change)
-        observation = Observation(
-            answer.text, answer.ok, answer.exit_status, answer.output_file, answer.done
-        )
-        self._history.append(Step(index, action, observation, seconds))
+    def _record(
+        self, index: int, action: Action, answer: ActionAnswer, begin: float
+    ) -> Observation:
+        observation = self._recorder.step(index, action, answer, begin)
         self._backups.append({name: tuple(kept) for name, kept in self._context.backups.items()})
         return observation
+
+    def _record_failed(self, index: int, action: Action, error: MlabError, begin: float) -> None:
+        """Record a step that raised; the error passes on to the agent."""
+        answer = ActionAnswer(f"{type(error).__name__}: {error}", ok=False)
+        self._record(index, action, answer, begin)
+        if isinstance(error, TrialOver):
+            self._over = error
 
     def cancel(self) -> None:
         """Stop what the step that another thread waits for runs in the sandbox."""
         self._context.connection.cancel()
 
-    # --- going back ------------------------------------------------------------------------------------------
+    # --- going back ---
 
     def restore(self, step: int) -> tuple[str, ...]:
         """Make the workspace what it was after ``step``; see
         :class:`pytest_mlab.core.agent_api.Environment`.
 
-        The event before says what is being done: when the process dies in the middle of it, who
-        freezes the workspace finishes it first."""
+        An event before it names the step: when the process dies in the middle, the finish phase
+        reads it and completes the restoring before it freezes the workspace."""
         with self._lock:
             self._check()
-            if not 0 <= step <= len(self._history):
+            done = len(self._recorder.history)
+            if not 0 <= step <= done:
                 raise ValueError(
-                    f"step {step!r} was not done: the trial has steps 1 to {len(self._history)}, 0"
-                    " is fresh"
+                    f"step {step!r} was not done: the trial has steps 1 to {done}, 0 is fresh"
                 )
             begin = time.monotonic()
             workspace, store = self._context.workspace, self._snapshots.store
@@ -333,33 +275,13 @@ class TrialEnvironment:
                 open_public=workspace.open_public,
             )
             self._context.backups = {name: list(kept) for name, kept in self._backups[step].items()}
-            self._record_restored(step, missing, begin)
+            self._recorder.restored(step, missing, begin)
             return missing
 
-    def _record_restored(self, step: int, missing: tuple[str, ...], begin: float) -> None:
-        change = self._snapshots.take()
-        self._journal.write(
-            WorkspaceRestored(
-                t=self._now(),
-                step=step,
-                snapshot=change.id,
-                set=change.set,
-                deleted=change.deleted,
-                missing=[path.encode("utf-8", "replace").decode() for path in missing],
-                seconds=time.monotonic() - begin,
-                ledger=self._account.ledger,
-            )
-        )
-        self._note_snapshot(change)
 
-    def _note_snapshot(self, change: Change) -> None:
-        for text in change.notes:
-            self._journal.write(Note(t=self._now(), kind="snapshot", data={"text": text}))
-
-
-def _answer(ran: Ran) -> Answer:
+def _answer(ran: ProgramRun) -> ActionAnswer:
     done = ran.done
-    return Answer(
+    return ActionAnswer(
         ran.text or "(nothing was printed)",
         ok=done.exit_status == 0,
         exit_status=done.exit_status,
@@ -385,16 +307,6 @@ def limits_text(budget: Budget) -> str:
 def _duration(seconds: float) -> str:
     if seconds >= 7200:
         return f"{seconds / 3600:.3g} hours"
-    return f"{seconds / 60:.3g} minutes" if seconds >= 120 else f"{seconds:.3g} seconds"
-
-
-def _plain(args: Any) -> dict[str, Any]:
-    """An action's arguments for the trace; what is no JSON as text."""
-    if isinstance(args, dict) and all(
-        type(k) is str and type(v) in (str, int, float, bool) for k, v in args.items()
-    ):
-        return args
-    try:
-        return dict(json.loads(json.dumps(dict(args), default=repr, skipkeys=True)))
-    except (TypeError, ValueError):
-        return {"unusable": repr(args)[:2000]}
+    if seconds >= 120:
+        return f"{seconds / 60:.3g} minutes"
+    return f"{seconds:.3g} seconds"

@@ -1,9 +1,9 @@
-"""Score a frozen workspace: run the task's evaluator in a sandbox of its own and read what it says
+"""Score a frozen workspace: run the task's evaluator in a sandbox of its own, and read its result
 as untrusted data.
 
 The sandbox has no network and sees, read-only, the submission (``/mlab/submission``), the hidden
 answers (``/mlab/answers``), the evaluator and the starter files (``/mlab/task``) and the evaluation
-library (``/mlab/lib``). Its workspace is an empty folder, into which the verdict is written. Where
+library (``/mlab/lib``). Its workspace is an empty folder, into which the result is written. Where
 the submission is code that the evaluator runs, the answers are a copy in that folder instead, which
 the evaluator deletes before that code starts."""
 
@@ -26,14 +26,12 @@ from pytest_mlab.core.sandbox_api import Connection, Execution, Mount, Sandbox, 
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import SandboxError, StoreError
 from pytest_mlab.store.content import open_regular
+from pytest_mlab.trial.time_limits import EVALUATOR
 
 Word = Literal["scored", "invalid_submission", "no_submission", "task_error", "infra_error"]
 
-TIMEOUT = 1800.0
-"""Seconds that an evaluator may take."""
-
 MAX_RESULT = 256 << 10
-"""Bytes that an evaluator's verdict may have."""
+"""Bytes that an evaluator's result may have."""
 
 MAX_REASON = 2000
 _KEEP_OUTPUT = 64 << 10
@@ -43,10 +41,10 @@ _PRIVATE_ANSWERS = "answers"
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What an evaluation said. ``score`` is a finite number exactly when ``word`` is ``scored``;
-    ``reason`` says why not otherwise; ``details`` are the evaluator's own facts; ``seconds`` leaves
-    out the wait for the machine."""
+class Evaluated:
+    """The result of an evaluation. ``score`` is a finite number exactly when ``word`` is
+    ``scored``, otherwise ``reason`` says why there is none; ``details`` are the evaluator's own
+    facts; ``seconds`` leaves out the wait for the machine."""
 
     word: Word
     score: float | None = None
@@ -63,11 +61,11 @@ def evaluate(
     answers: Path,
     label: str,
     scratch: Path | None = None,
-    timeout: float = TIMEOUT,
+    timeout: float = EVALUATOR,
     clock: Callable[[], float] = time.monotonic,
-) -> Verdict:
-    """Evaluate the folder ``submission`` against ``answers``; never raises for what evaluator or
-    submission do.
+) -> Evaluated:
+    """Evaluate the folder ``submission`` against ``answers``. Errors of the evaluator or the
+    submission are results, never exceptions.
 
     ``label`` names the sandbox; ``scratch`` is a folder for temporary files that the sandbox
     backend can show (default: the system's). A task whose score is a time waits until no other such
@@ -77,8 +75,8 @@ def evaluate(
             stack.enter_context(_machine_to_itself())
         begin = clock()
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evaluation-", dir=scratch))
-        verdict = _evaluate(task, sandbox, submission, answers, label, Path(folder), timeout)
-        return replace(verdict, seconds=clock() - begin)
+        evaluated = _evaluate(task, sandbox, submission, answers, label, Path(folder), timeout)
+        return replace(evaluated, seconds=clock() - begin)
 
 
 def _evaluate(
@@ -89,7 +87,7 @@ def _evaluate(
     label: str,
     folder: Path,
     timeout: float,
-) -> Verdict:
+) -> Evaluated:
     private = task.submission.kind == "script"
     if private:
         _copy_answers(answers, folder / _PRIVATE_ANSWERS)
@@ -103,10 +101,10 @@ def _evaluate(
                 _command(connection, private=private), timeout=timeout, keep=_KEEP_OUTPUT
             )
         finally:
-            connection.close()  # before the verdict is read: nothing is left that could change it
+            connection.close()  # before the result is read: nothing is left that could change it
     except SandboxError as error:
-        return Verdict("infra_error", reason=f"the evaluation sandbox failed: {error}")
-    return _read_verdict(folder / _RESULT, ended, task, timeout)
+        return Evaluated("infra_error", reason=f"the evaluation sandbox failed: {error}")
+    return _read_result(folder / _RESULT, ended, task, timeout)
 
 
 def _copy_answers(answers: Path, place: Path) -> None:
@@ -133,8 +131,8 @@ def _mounts(task: Task, submission: Path, answers: Path | None) -> tuple[Mount, 
 
 
 def _command(connection: Connection, *, private: bool) -> list[str]:
-    """-I: nothing of the working directory, of the user's site or of variables is imported; -B
-    writes nothing."""
+    """-I: Python imports nothing from the working directory, the user's site-packages or places
+    that variables name; -B: it writes no bytecode."""
     return [
         connection.python,
         "-I",
@@ -161,36 +159,29 @@ def _machine_to_itself() -> Iterator[None]:
         yield
 
 
-# --- what came back --------------------------------------------------------------------------------------------
+# --- what came back ---
 
 
-def _read_verdict(path: Path, ended: Execution, task: Task, timeout: float) -> Verdict:
+def _read_result(path: Path, ended: Execution, task: Task, timeout: float) -> Evaluated:
     if ended.killed_for == "lost":
-        return Verdict(
+        return Evaluated(
             "infra_error", reason="the evaluation sandbox was lost: its supervisor was killed"
         )
     failure = _failure(ended, task, timeout)
     if failure:
         return _fault(task, failure, ended)
-    if ended.exit_status != 0:  # a verdict that is there all the same is not the evaluator's
-        return _fault(
-            task,
-            f"the evaluator ended with status {ended.exit_status} and without a verdict",
-            ended,
-        )
+    without = f"the evaluator ended with status {ended.exit_status} and without a result"
+    if ended.exit_status != 0:  # a result that is there all the same is not the evaluator's
+        return _fault(task, without, ended)
     try:
-        verdict = _parse(_read_bounded(path))
+        evaluated = _parse(_read_bounded(path))
     except FileNotFoundError:
-        return _fault(
-            task,
-            f"the evaluator ended with status {ended.exit_status} and without a verdict",
-            ended,
-        )
+        return _fault(task, without, ended)
     except (OSError, ValueError, OverflowError, StoreError) as error:
-        return _fault(task, f"the evaluator's verdict cannot be read: {error}", ended)
-    if verdict.word == "task_error":
-        return replace(verdict, reason=f"task {task.name}: {verdict.reason}")
-    return verdict
+        return _fault(task, f"the evaluator's result cannot be read: {error}", ended)
+    if evaluated.word == "task_error":
+        return replace(evaluated, reason=f"task {task.name}: {evaluated.reason}")
+    return evaluated
 
 
 def _failure(ended: Execution, task: Task, timeout: float) -> str:
@@ -207,20 +198,20 @@ def _failure(ended: Execution, task: Task, timeout: float) -> str:
     }[ended.killed_for]
 
 
-def _fault(task: Task, what: str, ended: Execution) -> Verdict:
-    """A ``task_error``: the last line of the evaluator's output says where, all of its end is
-    kept."""
+def _fault(task: Task, what: str, ended: Execution) -> Evaluated:
+    """A ``task_error`` that quotes the last line of the evaluator's output and keeps its last 4000
+    characters."""
     output = ended.output.decode("utf-8", "replace").strip()
     last = output.rpartition("\n")[2][:200]
     reason = f"task {task.name}: {what}" + (f" ({last})" if last else "")
-    return Verdict(
+    return Evaluated(
         "task_error", reason=reason, details={"output": output[-4000:]} if output else {}
     )
 
 
 def _read_bounded(path: Path) -> bytes:
-    """A regular file's content. Raises ValueError when it is too large, StoreError when it is no
-    file, OSError."""
+    """A regular file's content. Raises ValueError when it is too large, StoreError when it is not a
+    regular file, OSError."""
     descriptor = open_regular(path)
     with open(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size
@@ -229,31 +220,21 @@ def _read_bounded(path: Path) -> bytes:
         return file.read(MAX_RESULT)
 
 
-def _parse(text: bytes) -> Verdict:
-    """The verdict in ``text``. Raises ValueError naming the key that is wrong."""
+def _parse(text: bytes) -> Evaluated:
+    """The result in ``text``. Raises ValueError naming the key that is wrong."""
     try:
         data = json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(data, dict):
         raise ValueError(f"it is a {type(data).__name__}, expected an object")
-    word, score, reason, details = (
-        data.get("verdict"),
-        data.get("score"),
-        data.get("reason"),
-        data.get("details"),
-    )
+    word, score, reason, details = map(data.get, ("verdict", "score", "reason", "details"))
     if word not in ("scored", "invalid_submission", "no_submission", "task_error"):
         raise ValueError(f"its verdict is {word!r:.80}")
     if not isinstance(reason, str) or not isinstance(details, dict):
-        raise ValueError("its reason is no text or its details are no object")
+        raise ValueError("its reason is not text, or its details are not an object")
     if word != "scored":
-        return Verdict(word, reason=reason[:MAX_REASON] or word, details=details)
-    number = (
-        float(score)
-        if isinstance(score, (int, float)) and not isinstance(score, bool)
-        else math.nan
-    )
-    if not math.isfinite(number):
+        return Evaluated(word, reason=reason[:MAX_REASON] or word, details=details)
+    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
         raise ValueError(f"its score is {score!r:.80}, expected a finite number")
-    return Verdict("scored", number, details=details)
+    return Evaluated("scored", float(score), details=details)

@@ -1,5 +1,5 @@
-"""Phase 2 of a trial, in a process that has never run the agent's code: freeze what is not frozen,
-evaluate, decide."""
+"""Phase 2 of a trial, in a process that has never run the agent's code: freeze the workspace if
+phase 1 did not, evaluate, decide."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.moments import moment
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TRACE
-from pytest_mlab.trial.evaluate import Verdict, evaluate
+from pytest_mlab.trial.evaluate import Evaluated, evaluate
 from pytest_mlab.trial.job import Job
 from pytest_mlab.trial.outcome import (
     AgentPart,
-    Context,
-    Facts,
+    ResultContext,
+    TraceFacts,
     agent_part,
     conclude,
     facts,
@@ -44,7 +44,7 @@ from pytest_mlab.trial.workspace import Workspace
 
 
 def run_finish_phase(payload: Mapping[str, Any]) -> None:
-    """Finish the trial that ``payload`` names: ``ending`` is what the watcher saw of phase 1,
+    """Finish the trial that ``payload`` names: ``ending`` is how the watcher saw phase 1 end,
     ``last_words`` the last line of its log, ``started_at`` when the worker began (Unix seconds).
     Ends with ``result.json``."""
     job = Job.from_payload(payload)
@@ -59,13 +59,13 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
             journal.write(ended)
         else:
             ended = found.ended
-        verdict = None
+        evaluated = None
         if part.outcome is None and not ended.tampered:
-            verdict = _evaluate(job)
-            journal.write(_evaluation(verdict, ended.snapshot))
+            evaluated = _evaluate(job)
+            journal.write(_evaluation(evaluated, ended.snapshot))
         context = _context(job, found, payload["started_at"])
         result = conclude(
-            context, part, ended.ledger, ended.snapshot, ended.tampered, verdict, found.crash
+            context, part, ended.ledger, ended.snapshot, ended.tampered, evaluated, found.crash
         )
         result = replace(
             result, reason=redact(result.reason), notes=tuple(map(redact, found.notes))
@@ -75,10 +75,10 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
 
 
 def _freeze(
-    job: Job, journal: Journal, found: Facts, part: AgentPart, ending: Ending
+    job: Job, journal: Journal, found: TraceFacts, part: AgentPart, ending: Ending
 ) -> AgentEnded:
-    """The event that the killed process did not come to write. Nothing of it is left: the workspace
-    is still."""
+    """The event that the killed process could not write. All its processes are dead, so the
+    workspace no longer changes."""
     snapshot, tampered = "", list[str]()
     if found.started is not None:
         files = job.prepared.files
@@ -93,13 +93,11 @@ def _freeze(
         guard = Workspace(job.workspace, mounts=(), public=files, read_only=job.task.read_only)
         keep = [*shown, *filter(guard.is_read_only, map(manifest.decode, fresh))]
         if _finish_restoring(job, snapshots, keep):
-            said = {
-                "text": (
-                    "the process died while the workspace was being restored; that was done to"
-                    " its end"
-                )
-            }
-            journal.write(Note(t=time.time(), kind="snapshot", data=said))
+            text = (
+                "the process died while the workspace was being restored; the restoring was"
+                " completed"
+            )
+            journal.write(Note(t=time.time(), kind="snapshot", data={"text": text}))
         snapshot = snapshots.take(final=True).id
         tampered = changed_read_only(fresh, manifest.load(job.run.store, snapshot), guard)
     return AgentEnded(
@@ -114,8 +112,8 @@ def _freeze(
 
 
 def _finish_restoring(job: Job, snapshots: Snapshots, keep: list[str]) -> bool:
-    """Do to its end what the process died in the middle of: going back to an earlier workspace.
-    False: it did not."""
+    """Complete the return to an earlier workspace in which the process died; False when it did not
+    die in one."""
     begun = None
     for event in job.dir.events():
         if isinstance(event, WorkspaceRestoring):
@@ -154,12 +152,12 @@ def changed_read_only(
     return sorted(path for path in map(manifest.decode, changed) if guard.is_read_only(path))
 
 
-def _evaluate(job: Job) -> Verdict:
+def _evaluate(job: Job) -> Evaluated:
     try:
         answers = job.prepared.answers
         sandbox = job.sandbox()
     except (DataUnavailable, SandboxError) as error:
-        return Verdict("infra_error", reason=str(error))
+        return Evaluated("infra_error", reason=str(error))
     return evaluate(
         job.task,
         sandbox,
@@ -170,20 +168,20 @@ def _evaluate(job: Job) -> Verdict:
     )
 
 
-def _evaluation(verdict: Verdict, snapshot: str) -> Evaluation:
+def _evaluation(evaluated: Evaluated, snapshot: str) -> Evaluation:
     return Evaluation(
         t=time.time(),
         snapshot=snapshot,
-        verdict=verdict.word,
-        score=verdict.score,
-        reason=verdict.reason,
-        details=verdict.details,
-        seconds=verdict.seconds,
+        verdict=evaluated.word,
+        score=evaluated.score,
+        reason=evaluated.reason,
+        details=evaluated.details,
+        seconds=evaluated.seconds,
     )
 
 
-def _context(job: Job, found: Facts, started_at: float) -> Context:
-    return Context(
+def _context(job: Job, found: TraceFacts, started_at: float) -> ResultContext:
+    return ResultContext(
         id=job.trial,
         task=job.task,
         data=job.settings.data,

@@ -1,5 +1,4 @@
-"""What a phase of a trial works on: everything follows from the run directory and the trial's
-name."""
+"""The input of a trial's phases; all of it follows from the run directory and the trial's name."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from pytest_mlab.suites.loader import load_task
 
 @dataclass(frozen=True)
 class Job:
-    """One trial of a run. Cheap to make; what it names is read when it is asked for."""
+    """One trial of a run. Cheap to make: files are read on access."""
 
     run: RunDir
     trial: TrialId
@@ -42,7 +41,7 @@ class Job:
 
     @property
     def settings(self) -> RunSettings:
-        """What the run was asked for."""
+        """The run's settings."""
         return self.run.plan.settings
 
     @property
@@ -82,18 +81,17 @@ class Job:
 
     @property
     def rootdir(self) -> Path:
-        """Where the run was started: references to agents are seen from there. Raises
-        StoreError."""
+        """Where the run was started; references to agents are relative to it. Raises StoreError."""
         return Path(self.run.identity.get("rootdir") or self.run.path)
 
     @property
     def cache(self) -> Path:
-        """Where prepared data and workspaces are."""
+        """The folder of prepared data and workspaces."""
         return Path(self.settings.cache_dir)
 
     @property
     def prepared(self) -> Prepared:
-        """The task's data. Raises DataUnavailable when nobody has prepared them."""
+        """The task's data. Raises DataUnavailable when they are not prepared."""
         found = is_prepared(self.task, self.settings.data, self.cache)
         if found is None:
             name, variant = self.task.name, self.settings.data
@@ -105,7 +103,7 @@ class Job:
 
     @property
     def scratch(self) -> Path:
-        """The run's folder for what lives no longer than a trial."""
+        """The run's folder for files that live no longer than a trial."""
         return scratch_of(self.run)
 
     @property
@@ -115,21 +113,21 @@ class Job:
 
     @property
     def socket(self) -> Path:
-        """Where the endpoint of a trial listens whose agent is a program."""
+        """The Unix socket of the endpoint, for an agent that is a program."""
         return self.scratch / f"{self.trial.name}.socket"
 
     @property
     def label(self) -> str:
-        """What the trial's sandboxes are called, unique on the machine."""
+        """The name of the trial's sandboxes, unique on the machine."""
         return f"mlab-{self.run.plan.run_id}-{self.trial.name}"
 
     def sandbox(self) -> Sandbox:
-        """The run's sandbox backend. Neither answers nor results can be seen in what it shows."""
+        """The run's sandbox backend; it hides answers and results."""
         hidden = (self.run.path, self.cache, Path(self.planned_task.folder).parent)
         return make(self.settings.sandbox_options, hidden=hidden)
 
 
 def scratch_of(run: RunDir) -> Path:
-    """A run's folder for workspaces and other short-lived files; the sandbox backends can show what
-    is in it."""
+    """A run's folder for workspaces and other short-lived files, where every sandbox backend can
+    mount from."""
     return Path(run.plan.settings.cache_dir) / "workspaces" / run.plan.run_id

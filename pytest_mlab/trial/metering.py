@@ -1,5 +1,4 @@
-"""The model as an agent sees it: every call is charged to the trial's account and written to its
-trace."""
+"""The agent's model: every call is charged to the trial's account and written to its trace."""
 
 from __future__ import annotations
 
@@ -88,16 +87,16 @@ class MeteredModel:
         except ModelError as error:
             took = time.monotonic() - begin if error.seconds is None else error.seconds
             self._record_failure(role, request, error, took)
-            self._check(
-                role
-            )  # cut short by the end of the trial's time: that, and no provider's failure
+            # A call that the end of the trial's time cut short fails too, but that is not the
+            # provider's failure.
+            self._check(role)
             raise
         self._record(role, request, reply)
         self._check(role)
         return reply
 
     def facts(self, role: Role = "main") -> ModelFacts:
-        """What is known of the model that plays ``role``. Raises ConfigError without a model."""
+        """The known facts of the model that plays ``role``. Raises ConfigError without a model."""
         return self.client.facts(self._name(role))
 
     def _name(self, role: Role) -> str:
@@ -113,8 +112,8 @@ class MeteredModel:
         return None if math.isinf(left) else time.monotonic() + left
 
     def _check(self, role: Role) -> None:
-        """Raise when a limit is reached. Used up steps stop only the agent's own thinking (main):
-        the action that is the last step may itself call the other two."""
+        """Raise when a limit is reached. When the steps are used up, only calls of ``main`` are
+        refused: the action that is the last step may itself call the other two."""
         budget = self.account.budget
         if role != "main":
             budget = replace(budget, max_steps=sys.maxsize)

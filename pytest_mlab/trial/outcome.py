@@ -1,5 +1,4 @@
-"""From what the trace and the watcher say to a trial's one outcome. Decides; reads and writes
-nothing."""
+"""From the trace and the watcher's record to a trial's one outcome: a decision without any I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.errors import EvaluatorError, ScoringError
 from pytest_mlab.store.events import AgentEnded, Event, ModelCall, Note, StepDone, TrialStarted
-from pytest_mlab.trial.evaluate import Verdict
+from pytest_mlab.trial.evaluate import Evaluated
 from pytest_mlab.trial.process.forkserver import STATUS_RAISED
 from pytest_mlab.trial.process.watch import Ending
 
@@ -25,10 +24,9 @@ _NAMED_FILES = 5
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What a trace tells about the agent's part: its first and last event of it, the last known
-    ledger, and how the script that was executed last failed ('' when it did not); ``notes`` are
-    what a replay had to say."""
+class TraceFacts:
+    """The agent's part in a trace: its first and last event, the last known ledger, and how the
+    script that was executed last failed ('' when it did not); ``notes`` are a replay's."""
 
     started: TrialStarted | None = None
     ended: AgentEnded | None = None
@@ -37,12 +35,12 @@ class Facts:
     notes: tuple[str, ...] = ()
 
 
-def facts(events: Iterable[Event]) -> Facts:
+def facts(events: Iterable[Event]) -> TraceFacts:
     """The facts of a trace, read once from its beginning."""
-    found = Facts()
+    found = TraceFacts()
     for event in events:
         if isinstance(event, TrialStarted):
-            found = Facts(event)
+            found = TraceFacts(event)
         elif isinstance(event, AgentEnded):
             found = replace(found, ended=event, ledger=event.ledger)
         elif isinstance(event, Note) and event.kind == "replay":
@@ -50,14 +48,10 @@ def facts(events: Iterable[Event]) -> Facts:
         elif isinstance(event, (ModelCall, StepDone)):
             found = replace(found, ledger=event.ledger)
         if isinstance(event, StepDone) and event.action == "Execute Script":
-            found = replace(
-                found,
-                crash=(
-                    ""
-                    if event.ok
-                    else _crash(str(event.args.get("script_name")), event.observation)
-                ),
-            )
+            crash = ""
+            if not event.ok:
+                crash = _crash(str(event.args.get("script_name")), event.observation)
+            found = replace(found, crash=crash)
     return found
 
 
@@ -65,11 +59,9 @@ def _crash(script: str, said: str) -> str:
     """How an executed script failed; without a traceback, the environment's own sentence."""
     head, _, output = said.partition("\n")
     where = crash_line(output)
-    return (
-        f"{script} failed at {where}"
-        if where
-        else shorten(head.removesuffix(" Its output:"), LONGEST)
-    )
+    if where:
+        return f"{script} failed at {where}"
+    return shorten(head.removesuffix(" Its output:"), LONGEST)
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,7 @@ class AgentPart:
     reason: str = ""
 
 
-def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> AgentPart:
+def agent_part(found: TraceFacts, ending: Ending | None, last_words: str = "") -> AgentPart:
     """How the agent's part ended, by its own last event or, without one, by what the watcher saw.
 
     ``last_words`` is the last line that the process wrote.
@@ -106,11 +98,11 @@ def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> Age
             f"the trial's process {ending} before it began{said}",
         )
     if ending.how == "exited" and ending.status != STATUS_RAISED:
-        what = (
+        reason = (
             f"the agent ended its own process with status {ending.status}; an agent returns from"
             f" run(){said}"
         )
-        return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, what)
+        return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, reason)
     if ending.how == "signalled" and ending.status not in _FROM_OUTSIDE:
         return AgentPart(EndedBy.ERROR, Outcome.AGENT_ERROR, f"the agent's process {ending}{said}")
     if ending.how == "signalled":
@@ -118,25 +110,24 @@ def agent_part(found: Facts, ending: Ending | None, last_words: str = "") -> Age
     return AgentPart(EndedBy.KILLED, Outcome.INFRA_ERROR, f"the trial's process {ending}{said}")
 
 
-def last_ledger(found: Facts, ending: Ending | None, budget: Budget) -> Ledger:
-    """What the agent has used, as the trace knows it; its time as the watcher does when it was
-    killed for that."""
+def last_ledger(found: TraceFacts, ending: Ending | None, budget: Budget) -> Ledger:
+    """The agent's use by the trace; its time by the watcher when it was killed for that."""
     if found.ended is None and ending is not None and _out_of_time(ending):
         return found.ledger.at(max(found.ledger.seconds, min(ending.seconds, budget.max_seconds)))
     return found.ledger
 
 
 def _out_of_time(ending: Ending) -> bool:
-    """Killed by the alarm that its process sets, or by the watcher behind that."""
+    """Killed by the alarm that its process sets, or by the watcher if that one fails."""
     return ending.how == "deadline" or (
         ending.how == "signalled" and ending.status == signal.SIGALRM
     )
 
 
 @dataclass(frozen=True)
-class Context:
-    """What a result says beside its outcome. ``threshold`` overrides the task's own; times are Unix
-    seconds."""
+class ResultContext:
+    """The parts of a result that do not depend on its outcome. ``threshold`` overrides the task's
+    own; times are Unix seconds."""
 
     id: TrialId
     task: Task
@@ -152,40 +143,40 @@ def tampering(paths: Sequence[str]) -> str:
     """Why a submission is refused when read-only files were changed; '' when none was."""
     if not paths:
         return ""
-    named = ", ".join(paths[:_NAMED_FILES]) + (
-        f" and {len(paths) - _NAMED_FILES} more" if len(paths) > _NAMED_FILES else ""
-    )
+    named = ", ".join(paths[:_NAMED_FILES])
+    if len(paths) > _NAMED_FILES:
+        named += f" and {len(paths) - _NAMED_FILES} more"
     return f"read-only files were changed: {named}"
 
 
 def conclude(
-    context: Context,
+    context: ResultContext,
     part: AgentPart,
     ledger: Ledger,
     snapshot: str,
     tampered: Sequence[str] = (),
-    verdict: Verdict | None = None,
+    evaluated: Evaluated | None = None,
     crash: str = "",
 ) -> TrialResult:
-    """The trial's result. ``verdict`` is needed unless the agent's part or tampering decided the
+    """The trial's result. ``evaluated`` is needed unless the agent's part or tampering decided the
     outcome; ``crash`` is how the last script failed."""
     result = _blank(context, part, ledger, snapshot)
     if part.outcome is not None:
         return replace(result, outcome=part.outcome, reason=part.reason)
     if tampered:
         return replace(result, outcome=Outcome.INVALID_SUBMISSION, reason=tampering(tampered))
-    if verdict is None:
+    if evaluated is None:
         raise ValueError(
             f"{context.id.name}: neither the agent's end nor an evaluation decides the outcome"
         )
-    result = replace(result, evaluation_seconds=verdict.seconds)
-    if verdict.word == "no_submission" and part.ended_by is EndedBy.ERROR:
+    result = replace(result, evaluation_seconds=evaluated.seconds)
+    if evaluated.word == "no_submission" and part.ended_by is EndedBy.ERROR:
         return replace(result, outcome=Outcome.AGENT_ERROR, reason=part.reason)
-    if verdict.word != "scored":
-        outcome, reason = _unscored(verdict, crash, control=context.id.agent == CONTROL_AGENT)
+    if evaluated.word != "scored":
+        outcome, reason = _unscored(evaluated, crash, control=context.id.agent == CONTROL_AGENT)
         return replace(result, outcome=outcome, reason=reason)
     try:
-        judged = judge(context.task, context.data, verdict.score, context.threshold)
+        judged = judge(context.task, context.data, evaluated.score, context.threshold)
     except (EvaluatorError, ScoringError) as error:
         return replace(result, outcome=Outcome.TASK_ERROR, reason=str(error))
     return replace(
@@ -200,23 +191,23 @@ def conclude(
     )
 
 
-def _unscored(verdict: Verdict, crash: str, *, control: bool) -> tuple[Outcome, str]:
-    """Outcome and reason of a submission without a score. The control agent changes nothing: where
-    what it runs fails, the task does not work here."""
-    outcome = Outcome(verdict.word)
+def _unscored(evaluated: Evaluated, crash: str, *, control: bool) -> tuple[Outcome, str]:
+    """Outcome and reason of a submission without a score. The control agent changes nothing: a
+    script that fails for it means that the task does not work on this machine."""
+    outcome = Outcome(evaluated.word)
     if not crash or outcome not in (Outcome.NO_SUBMISSION, Outcome.INVALID_SUBMISSION):
-        return outcome, verdict.reason
+        return outcome, evaluated.reason
     if control:
         return (
             Outcome.TASK_ERROR,
-            f"the task's own code does not run here: {crash}; so {verdict.reason}",
+            f"the task's own code does not run here: {crash}; so {evaluated.reason}",
         )
-    return outcome, f"{verdict.reason}; the last script, {crash}"
+    return outcome, f"{evaluated.reason}; the last script, {crash}"
 
 
-def _blank(context: Context, part: AgentPart, ledger: Ledger, snapshot: str) -> TrialResult:
-    """A result without an outcome of its own: what had to be beaten is said in any case, where it
-    is known."""
+def _blank(context: ResultContext, part: AgentPart, ledger: Ledger, snapshot: str) -> TrialResult:
+    """A result without an outcome. It holds the baseline and the needed score in any case, where
+    they are known."""
     variant = context.task.variants.get(context.data)
     baseline = variant.baseline if variant else None
     try:

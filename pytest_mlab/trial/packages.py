@@ -76,8 +76,9 @@ def _versions_inside(names: Sequence[str], connection: Connection) -> Mapping[st
     if not isinstance(found, dict) or not all(
         isinstance(version, str) for version in found.values()
     ):
+        output = ended.output[-200:].decode("utf-8", "replace").strip()
         raise SandboxError(
             f"the sandbox's Python ({connection.python}) does not say which packages it has: "
-            f"{ended.output[-200:].decode('utf-8', 'replace').strip() or ended.killed_for or ended.exit_status}"
+            f"{output or ended.killed_for or ended.exit_status}"
         )
     return found

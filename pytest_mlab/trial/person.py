@@ -1,10 +1,10 @@
-"""The person at the terminal that a run was started from: told things, asked things, lent an
+"""The person at the terminal that a run was started from: shows text, asks questions, opens an
 editor.
 
 A trial's process has no terminal of its own and its output goes to a log, so the device is opened
 by its name. Lines are edited by the terminal itself. While a question is open, or for as long as
-:meth:`TerminalPerson.held` says, ctrl-C ends no process but reaches the reader: it is made a
-character that ends a line."""
+:meth:`TerminalPerson.held` lasts, Ctrl-C does not send a signal to the processes of the terminal:
+it is made a character that ends a line, which the reader here sees."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TerminalPerson:
         self._interrupt = b"\x03"
         self._pending = b""
 
-    # --- the terminal ----------------------------------------------------------------------------------------
+    # --- the terminal ---
 
     @property
     def _device(self) -> int:
@@ -62,8 +62,8 @@ class TerminalPerson:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Until the end of the block ctrl-C ends no process; it raises KeyboardInterrupt from the
-        question that is open, or from the next."""
+        """Inside the block Ctrl-C does not kill the process; the open question, or the next one,
+        raises KeyboardInterrupt."""
         if self._holds == 0:
             self._usual = self._modes()
             self._set(self._holding(self._usual))
@@ -95,19 +95,19 @@ class TerminalPerson:
             ) from error
 
     def _set(self, modes: list[object]) -> None:
-        with contextlib.suppress(termios.error):  # it is gone: the next question says so
+        with contextlib.suppress(termios.error):  # it is gone; the next question raises EOFError
             termios.tcsetattr(self._device, termios.TCSANOW, modes)  # type: ignore[arg-type]
 
-    # --- telling and asking ----------------------------------------------------------------------------------
+    # --- telling and asking ---
 
     def tell(self, text: str) -> None:
-        """Write ``text`` and a line break; what would steer the terminal is made visible."""
+        """Write ``text`` and a line break; control characters are shown as escapes."""
         self._write(printable(text) + "\n")
 
     def ask(self, prompt: str) -> str:
         """The line that the person enters.
 
-        Raises EOFError for ctrl-D and when the terminal is gone, KeyboardInterrupt for ctrl-C,
+        Raises EOFError for Ctrl-D and when the terminal is gone, KeyboardInterrupt for Ctrl-C,
         BudgetExhausted when the time is over first."""
         with self.held():
             self._write(printable(prompt))
@@ -145,16 +145,16 @@ class TerminalPerson:
 
     def _write(self, text: str) -> None:
         view = memoryview(text.encode("utf-8", "replace"))
-        with contextlib.suppress(OSError):  # nobody is there to read it
+        with contextlib.suppress(OSError):  # the terminal is gone
             while view:
                 view = view[os.write(self._device, view) :]
 
-    # --- more ------------------------------------------------------------------------------------------------
+    # --- more ---
 
     @contextlib.contextmanager
     def interrupting(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Call ``stop`` when the person presses ctrl-C before the end of the block; lines that are
-        entered meanwhile answer the next questions."""
+        """Call ``stop`` when the person presses Ctrl-C inside the block. Lines entered meanwhile
+        answer the next questions."""
         with self.held():
             wake, waker = os.pipe()
             watcher = threading.Thread(
@@ -187,7 +187,7 @@ class TerminalPerson:
         return bool(self._terminal.editor)
 
     def edit(self, text: str, name: str) -> str:
-        """What the person makes of ``text`` in their editor; ``name`` is the file's. Raises
+        """``text`` after the person has edited it in their editor; ``name`` is the file's. Raises
         ConfigError without an editor, or when it fails."""
         if not self._terminal.editor:
             raise ConfigError("there is no editor; set the variable EDITOR and start the run again")
@@ -214,7 +214,7 @@ class TerminalPerson:
 
     @contextlib.contextmanager
     def _lent(self) -> Iterator[int]:
-        """The terminal as a program expects it."""
+        """The terminal in its usual mode, as a program expects it."""
         held = self._modes()
         self._set(self._usual or held)
         try:
@@ -224,8 +224,7 @@ class TerminalPerson:
 
 
 def printable(text: str) -> str:
-    """``text`` with everything but line breaks and tabs that a terminal would act on written as an
-    escape."""
+    """``text`` with control characters as escapes, but for line breaks and tabs."""
     return "".join(
         c if c in "\n\t" or unicodedata.category(c)[0] != "C" else repr(c)[1:-1] for c in text
     )
@@ -233,7 +232,8 @@ def printable(text: str) -> str:
 
 @contextlib.contextmanager
 def kept(terminal: Terminal | None) -> Iterator[None]:
-    """After the block the terminal is as it was, whatever became of the processes that used it."""
+    """After the block the terminal has its old mode again, even when a process that changed it was
+    killed."""
     if terminal is None:
         yield
         return

@@ -1,5 +1,5 @@
-"""An agent that is a program: it runs in the sandbox, and its model calls come back over an
-endpoint as steps."""
+"""Agents that are programs: they run in the sandbox, and their model calls arrive at an endpoint,
+each as a step."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WRITE = (
 
 Call = Callable[[Model], ModelReply]
 ModelStep = Callable[[Mapping[str, Any], Call], ModelReply]
-"""Does a model call as a step: gets what the trace is to say of it, and the call."""
+"""Does a model call as a step; its arguments are the description for the trace, and the call."""
 
 
 class Gateway(Protocol):
@@ -55,7 +55,7 @@ class Gateway(Protocol):
 
 
 @dataclass(frozen=True)
-class Ran:
+class ProgramRun:
     """A program's end: ``text`` is its output for the trace, ``output_file`` where the whole is,
     relative to the trial's folder; ``over`` is what ended the trial meanwhile, and is to be
     raised."""
@@ -92,8 +92,8 @@ class Programs:
         return self._gateway is not None
 
     def argv(self, words: Sequence[str]) -> list[str]:
-        """``words`` with the agent's own files where they are seen. Raises RequirementMissing when
-        the sandbox has no such program."""
+        """``words``, the agent's files by their paths in the sandbox. Raises RequirementMissing
+        when the sandbox has no such program."""
         argv = [self._placed(word) for word in words]
         asked = self._connection.execute(
             ["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", argv[0]], timeout=_ASK_SECONDS
@@ -133,13 +133,13 @@ class Programs:
         stdin: bytes,
         patience: float,
         step: ModelStep,
-    ) -> Ran:
+    ) -> ProgramRun:
         """Run a program to its end, its model calls by ``step``. Raises SandboxError."""
         self._count += 1
-        watch = _Watch(self._connection, step, patience)
+        answerer = _Answerer(self._connection, step, patience)
         path = self._trial_dir.outputs / OUTPUT.format(number=self._count)
         try:
-            with OutputFile(path, 0) as sink, self._serving(watch) as variables:
+            with OutputFile(path, 0) as sink, self._serving(answerer) as variables:
                 left = self._account.remaining_seconds()
                 done = self._connection.execute(
                     list(argv),
@@ -150,29 +150,29 @@ class Programs:
                     sink=sink,
                 )
         finally:
-            watch.end()
-        over = watch.over
+            answerer.end()
+        over = answerer.over
         if over is None and done.killed_for == "timeout":
             over = BudgetExhausted(
                 "the trial's seconds are used up, while a program ran", limit="seconds"
             )
         text = shortened(done.output.decode("utf-8", "replace"), sink.hint(self._trial_dir.path))
-        return Ran(
+        return ProgramRun(
             done, text, os.path.relpath(sink.path, self._trial_dir.path) if sink.made else "", over
         )
 
     @contextlib.contextmanager
-    def _serving(self, watch: _Watch) -> Iterator[Mapping[str, str]]:
+    def _serving(self, answerer: _Answerer) -> Iterator[Mapping[str, str]]:
         if self._gateway is None:
             yield {}
             return
-        with self._gateway.serve(watch.answer):
+        with self._gateway.serve(answerer.answer):
             yield self._gateway.variables(self._connection.relay_port)
 
 
-class _Watch:
-    """Answers the model calls of a running program one at a time, and ends it when there are no
-    more to be had."""
+class _Answerer:
+    """Answers the model calls of a running program one at a time, and ends the program when no more
+    can be answered."""
 
     def __init__(self, connection: Connection, step: ModelStep, patience: float) -> None:
         self._connection = connection
@@ -185,8 +185,8 @@ class _Watch:
         """What ended the trial while the program ran."""
 
     def answer(self, about: Mapping[str, Any], call: Call) -> ModelReply:
-        """One model call, a step of its own. What only this request is to blame for goes back to
-        the program alone."""
+        """One model call, a step of its own. Errors of this request alone go back to the program;
+        all others end the trial."""
         with self._turn:
             if self.over is not None:
                 raise self.over.with_traceback(None)
@@ -196,10 +196,9 @@ class _Watch:
                 return self._step(about, call)
             except (BadRequestError, ContextWindowError):
                 raise
-            except Exception as error:  # whatever it is: in this thread nobody else hears of it
+            except Exception as error:  # in the endpoint's thread nothing else would see it
                 self.over = error
-                # To be out of budget is what a program may want to react to: there may be work to
-                # bring to an end.
+                # A program that is out of budget may want to write down its best result.
                 patience = self._patience if isinstance(error, TrialOver) else 0.0
                 self._timer = threading.Timer(patience, self._connection.cancel)
                 self._timer.daemon = True
@@ -207,8 +206,8 @@ class _Watch:
                 raise
 
     def end(self) -> None:
-        """The program has ended. A call that is under way is waited for, and no later program is
-        ended in its place."""
+        """The program has ended: wait for a call that is under way, and stop the timer, which would
+        cancel a later program."""
         with self._turn:
             self._ended = True
         if self._timer is not None:
@@ -217,7 +216,7 @@ class _Watch:
 
 
 def said(reply: ModelReply) -> str:
-    """A reply in the words of a trace: its text, and a line for each tool that it calls."""
+    """A reply as the trace shows it: its text, and a line for each tool call."""
     calls = [f"[calls {call.name} {call.arguments}]" for call in reply.tool_calls]
     return shortened("\n".join([*([reply.text] if reply.text else []), *calls]))
 

@@ -1,5 +1,4 @@
-"""How a trial's fresh workspace is made: starter files copied, public data copied or planned as
-mounts."""
+"""Making a trial's fresh workspace: starter files are copied, public data copied or mounted."""
 
 from __future__ import annotations
 

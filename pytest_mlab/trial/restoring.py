@@ -1,4 +1,5 @@
-"""Bringing a workspace back to what it was, in place: the sandbox goes on showing the same folder.
+"""Bringing a workspace back to an earlier state, in place: the sandbox mounts this very folder, so
+it cannot be replaced by a new one.
 
 The agent's own processes may be running and may swap a folder for a symbolic link at any moment, so
 every folder is opened from the one above it without following links, and nothing is done by a path.
@@ -32,10 +33,11 @@ def bring_back(
     open_public: OpenPublic,
 ) -> tuple[str, ...]:
     """Make the folder ``root``, which holds the tree ``now``, hold the tree ``was`` (both encoded,
-    see :mod:`pytest_mlab.store.manifest`). Done twice, it comes to the same.
+    see :mod:`pytest_mlab.store.manifest`). Idempotent, because it is repeated when the process died
+    in the middle.
 
-    ``keep`` are paths that stay as they are, with all below. Returns the paths of ``was`` whose
-    content was never kept: nothing is there afterwards. Raises StoreError."""
+    ``keep`` are paths that stay as they are, with everything below. Returns the paths of ``was``
+    whose content was never kept; they do not exist afterwards. Raises StoreError."""
     wanted = {
         manifest.decode(path): entry
         for path, entry in was.items()
@@ -66,12 +68,12 @@ def _folders(tree: Mapping[str, str]) -> set[str]:
     return found
 
 
-# --- taking away ---------------------------------------------------------------------------------------------
+# --- taking away ---
 
 
 def _clear(root: Path, stays: Collection[str], folders: Collection[str]) -> None:
-    """Remove what neither stays nor is one of ``folders``, special files too; a folder in which
-    something stays, stays."""
+    """Remove everything but ``stays`` and ``folders``, special files too. A folder that holds
+    something that stays is kept."""
     todo: list[tuple[str, ...]] = [()]
     seen: list[tuple[str, ...]] = []
     while todo:
@@ -79,15 +81,15 @@ def _clear(root: Path, stays: Collection[str], folders: Collection[str]) -> None
         seen.append(parts)
         with _opened(root, parts) as fd:
             todo += [(*parts, name) for name in _sweep(fd, parts, stays)]
-    for parts in reversed(seen[1:]):  # those inside before those around them
+    for parts in reversed(seen[1:]):  # inner folders before outer ones
         if "/".join(parts) not in folders:
             with _opened(root, parts[:-1]) as fd, contextlib.suppress(OSError):
                 os.rmdir(parts[-1], dir_fd=fd)
 
 
 def _sweep(fd: int, parts: tuple[str, ...], stays: Collection[str]) -> list[str]:
-    """Remove the files of one open folder that do not stay; the names of the folders in it that
-    have to be looked into."""
+    """Remove the files of one open folder that do not stay; the names of the folders in it, which
+    come next."""
     inside = []
     with os.scandir(fd) as items:
         for item in list(items):
@@ -101,7 +103,7 @@ def _sweep(fd: int, parts: tuple[str, ...], stays: Collection[str]) -> list[str]
     return inside
 
 
-# --- putting back --------------------------------------------------------------------------------------------
+# --- putting back ---
 
 
 def _put(root: Path, path: str, entry: str, store: ContentStore, open_public: OpenPublic) -> bool:
@@ -140,7 +142,8 @@ def _copy_public(digest: str, target: int, open_public: OpenPublic) -> bool:
         copy_content(source, target)
     finally:
         os.close(source)
-    return hash_fd(target) == digest  # a copy in the workspace may have been changed
+    # The source may be a copy in the workspace, which a script may have changed.
+    return hash_fd(target) == digest
 
 
 @contextlib.contextmanager
@@ -155,7 +158,7 @@ def _created(folder: int, name: str, *, executable: bool) -> Iterator[int]:
         os.close(fd)
 
 
-# --- folders -------------------------------------------------------------------------------------------------
+# --- folders ---
 
 
 @contextlib.contextmanager
@@ -180,7 +183,9 @@ def _enter(fd: int, name: str) -> int:
     handle = os.open(name, os.O_PATH | _FOLDER, dir_fd=fd)
     try:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
-        if mode & stat.S_IRWXU != stat.S_IRWXU:  # by a script; nothing could be changed in it
+        # A script may have taken our own rights away. chmod needs a path, and a descriptor's entry
+        # in /proc is one that no script can replace.
+        if mode & stat.S_IRWXU != stat.S_IRWXU:
             os.chmod(f"/proc/self/fd/{handle}", mode | stat.S_IRWXU)
         return os.open(".", os.O_RDONLY | _FOLDER, dir_fd=handle)
     finally:

@@ -1,4 +1,4 @@
-"""The worker's side of a trial: two processes, one after the other, watched; then its result, read
+"""The worker's side of a trial: two processes, one after the other, watched; then the result, read
 from disk."""
 
 from __future__ import annotations
@@ -23,54 +23,58 @@ from pytest_mlab.data.prepare import prepare
 from pytest_mlab.errors import StoreError, SuiteError
 from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.sandboxes import make
+from pytest_mlab.store.events import Event
 from pytest_mlab.store.rundir import RunDir
-from pytest_mlab.trial import evaluate
+from pytest_mlab.store.trialdir import TRACE
+from pytest_mlab.trial.follow import Follower
 from pytest_mlab.trial.job import Job, scratch_of
-from pytest_mlab.trial.outcome import Facts, facts
+from pytest_mlab.trial.outcome import TraceFacts, facts
 from pytest_mlab.trial.process.child_env import trial_environment
 from pytest_mlab.trial.process.watch import Ending, ServerLost, Watch
+from pytest_mlab.trial.time_limits import (
+    AROUND_AGENT,
+    agent_phase_seconds,
+    finish_phase_seconds,
+    grace_of,
+)
 
 AGENT = "agent_phase:run_agent_phase"
 FINISH = "finish_phase:run_finish_phase"
 AGENT_LOG = "agent.log"
 FINISH_LOG = "finish.log"
 
-GRACE = (5.0, 60.0)
-"""Least and most seconds that an agent may go on past its budget before its process is killed."""
-_GRACE_SHARE = 0.1
-
-AROUND = 300.0
-"""Seconds that its process has besides: to make the workspace, to open the sandbox, to freeze the
-workspace."""
-
 _LOG_HALF = 1 << 20
 _LOG_END = 32 << 10
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\w+|<\w+>)$', re.M)
-_FINISH_GRACE = 600.0
-_TIMED_IN_LINE = 32
-"""How many timed evaluations may be ahead in the line for the machine."""
 
 
 class TrialRunner:
     """Runs trials of the run in ``run_dir``, one at a time. A context manager.
 
-    ``grace`` is how long an agent may go on past its budget (default: :func:`grace_of` it): then an
-    alarm ends its process. When the process has not ended ``around`` seconds after that, it is
-    killed from here. ``terminal`` is where its person sits. ``clock`` gives monotonic seconds."""
+    ``grace`` is how many seconds an agent may go on past its budget (default: :func:`grace_of`);
+    then an alarm ends its process. When the process has not ended ``around`` seconds after that, it
+    is killed from here. ``terminal`` is where a person can be asked. ``clock`` gives monotonic
+    seconds.
+
+    ``on_event`` is called in this process with every event of a trial's trace, in order, within
+    about 0.1 s of its being written and before :meth:`run` returns. What it raises ends the trial's
+    processes and passes."""
 
     def __init__(
         self,
         run_dir: Path,
         *,
         grace: float | None = None,
-        around: float = AROUND,
+        around: float = AROUND_AGENT,
         terminal: Terminal | None = None,
+        on_event: Callable[[Event], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = RunDir.open(run_dir.absolute())
         self._grace = grace
         self._around = around
         self._terminal = terminal
+        self._on_event = on_event
         self._clock = clock
         self._watches: dict[bool, Watch] = {}
 
@@ -87,9 +91,8 @@ class TrialRunner:
         are put aside.
 
         Raises DataUnavailable when the task's data cannot be prepared, StoreError when the run
-        directory fails. Whatever else comes (KeyboardInterrupt, a time limit's exception) passes
-        after the trial's processes have been killed; the trial has no result then and can be
-        resumed."""
+        directory fails. Any other exception (KeyboardInterrupt, a time limit's) passes after the
+        trial's processes have been killed; the trial then has no result and can be resumed."""
         job = Job(self._run, trial)
         with _alone(job):
             stored = job.dir.result()
@@ -99,15 +102,15 @@ class TrialRunner:
             return self._fresh(job)
 
     def close(self) -> None:
-        """Kill what runs and end the servers. May be called again; the next ``run`` starts new
-        ones."""
+        """Kill the trial's processes and end the servers. May be called again; the next ``run``
+        starts new ones."""
         for watch in self._watches.values():
             watch.close()
         self._watches.clear()
         with contextlib.suppress(OSError):  # never made, or another worker's trial is in it
             scratch_of(self._run).rmdir()
 
-    # --- one trial -----------------------------------------------------------------------------------------------
+    # --- one trial ---
 
     def _fresh(self, job: Job) -> TrialResult:
         started = time.time()
@@ -120,48 +123,71 @@ class TrialRunner:
             return self._give_up(job, f"task {job.task.name}: {error}", started, Outcome.TASK_ERROR)
         remove_workspace(job.workspace)
         try:
-            grace = grace_of(job.budget.max_seconds) if self._grace is None else self._grace
-            seconds = job.budget.max_seconds + job.budget.free_wait + grace + self._around
-            said: dict[str, Any] = {
-                "grace": grace,
-                "terminal": self._terminal and asdict(self._terminal),
-            }
-            ending = self._phase(job, AGENT, AGENT_LOG, said, seconds)
-            words = last_words(job.dir.path / AGENT_LOG)
-            said = {"ending": asdict(ending), "last_words": words, "started_at": started}
-            ending = self._phase(job, FINISH, FINISH_LOG, said, _finish_seconds(job))
+            ending = self._run_phases(job, started)
         except ServerLost as error:
             return self._give_up(job, str(error), started)
         finally:
             remove_workspace(job.workspace)
             job.socket.unlink(missing_ok=True)  # of a process that was killed
         result = job.dir.result()
-        if result is None:
-            said_last = last_words(job.dir.path / FINISH_LOG)
-            reason = f"the process that scores the trial {ending}" + (
-                f" ({said_last})" if said_last else ""
-            )
-            result = self._give_up(job, reason, started)
-        return result
+        if result is not None:
+            return result
+        reason = f"the process that scores the trial {ending}"
+        if words := last_words(job.dir.path / FINISH_LOG):
+            reason += f" ({words})"
+        return self._give_up(job, reason, started)
+
+    def _run_phases(self, job: Job, started: float) -> Ending:
+        """Run both; how the second one ended."""
+        follow = None
+        if self._on_event is not None:
+            follow = Follower(job.dir.path / TRACE, self._on_event).catch_up
+        grace = grace_of(job.budget) if self._grace is None else self._grace
+        payload: dict[str, Any] = {
+            "grace": grace,
+            "terminal": self._terminal and asdict(self._terminal),
+        }
+        seconds = agent_phase_seconds(job.budget, grace, self._around)
+        ending = self._phase(job, AGENT, AGENT_LOG, payload, seconds, follow)
+        payload = {
+            "ending": asdict(ending),
+            "last_words": last_words(job.dir.path / AGENT_LOG),
+            "started_at": started,
+        }
+        seconds = finish_phase_seconds(timed=job.task.timed)
+        return self._phase(job, FINISH, FINISH_LOG, payload, seconds, follow)
 
     def _phase(
-        self, job: Job, target: str, log: str, said: dict[str, Any], seconds: float
+        self,
+        job: Job,
+        target: str,
+        log: str,
+        payload: dict[str, Any],
+        seconds: float,
+        follow: Callable[[], None] | None,
     ) -> Ending:
         watch = self._watch(job.planned_agent.needs_model and not job.settings.replay)
         path = job.dir.path / log
         ending = watch.run(
-            f"pytest_mlab.trial.{target}", {**job.payload, **said}, log=path, seconds=seconds
+            f"pytest_mlab.trial.{target}",
+            {**job.payload, **payload},
+            log=path,
+            seconds=seconds,
+            on_wait=follow,
         )
+        if follow is not None:
+            follow()  # what was written since the last look
         _tidy_log(path)
         return ending
 
     def _watch(self, needs_model: bool) -> Watch:
-        """The fork server for agents that call models, or for those that do not: without keys, and
-        without the seconds that importing the model library takes."""
+        """The fork server for agents that call models, or the one for those that do not: without
+        keys, and without importing litellm, which takes most of a server's 3.4 s
+        (docs/benchmarks.md, "first trial of a worker")."""
         if needs_model not in self._watches:
             environ = trial_environment(os.environ, needs_model=needs_model)
-            # A pool of threads would be gone in the forked processes, and the harness does no
-            # linear algebra.
+            # OpenBLAS starts its threads when scipy is imported. They would not exist in the forked
+            # processes, and the harness does no linear algebra.
             environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             preload = [
                 "pytest_mlab.trial.agent_phase",
@@ -177,7 +203,7 @@ class TrialRunner:
     def _give_up(
         self, job: Job, reason: str, started: float, outcome: Outcome = Outcome.INFRA_ERROR
     ) -> TrialResult:
-        """A result from what is known, written by the worker itself."""
+        """A result from the trace so far, written by the worker itself."""
         found = _facts(job)
         result = TrialResult(
             id=job.trial,
@@ -197,19 +223,9 @@ class TrialRunner:
         return result
 
 
-def grace_of(max_seconds: float) -> float:
-    """Seconds past a budget of ``max_seconds``: a tenth of it, within :data:`GRACE`."""
-    least, most = GRACE
-    return min(most, max(least, _GRACE_SHARE * max_seconds))
-
-
-def _finish_seconds(job: Job) -> float:
-    return (evaluate.TIMEOUT + _FINISH_GRACE) * (_TIMED_IN_LINE if job.task.timed else 1)
-
-
 def _drift(job: Job) -> str:
-    """Why the task is no longer what was planned; '' when it is. (The agent's files are looked at
-    where they run.)"""
+    """How the task differs from the planned one; '' when it does not. (The agent's files are
+    compared in the process that runs them.)"""
     planned = job.planned_task
     try:
         found = job.task.digest
@@ -226,16 +242,16 @@ def _drift(job: Job) -> str:
     )
 
 
-def _facts(job: Job) -> Facts:
+def _facts(job: Job) -> TraceFacts:
     try:
         return facts(job.dir.events())
     except StoreError:
-        return Facts()
+        return TraceFacts()
 
 
 @contextlib.contextmanager
 def _alone(job: Job) -> Iterator[None]:
-    """Only one process runs a trial at a time: who comes second finds the result."""
+    """Only one process runs a trial at a time; a second one waits, and then finds the result."""
     folder = job.run.path / "locks"
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{job.trial.name}.trial", "w") as file:
@@ -243,12 +259,12 @@ def _alone(job: Job) -> Iterator[None]:
         yield
 
 
-# --- small things ------------------------------------------------------------------------------------------------
+# --- small things ---
 
 
 def last_words(path: Path) -> str:
-    """The last line that a process wrote to its log, cut to 200 characters; of one that crashed,
-    where it was when it did, in code that is not the harness's own. '' when there is nothing."""
+    """The last line of a process's log, cut to 200 characters; for a crash, its place in code that
+    is not the harness's own. '' for an empty log."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_END))
@@ -261,8 +277,8 @@ def last_words(path: Path) -> str:
 
 
 def _where_crashed(text: str) -> str:
-    """What Python's fault handler wrote of the thread that crashed, most recent call first: its
-    last frame before those of the harness."""
+    """The frame before those of the harness, in the fault handler's dump of the thread that crashed
+    (most recent call first)."""
     _, fatal, dump = text.rpartition("Fatal Python error: ")
     frames = _FRAME.findall(dump) if fatal else []
     own = list(
@@ -272,7 +288,7 @@ def _where_crashed(text: str) -> str:
 
 
 def _tidy_log(path: Path) -> None:
-    """Take secrets out of a log, cut one that has run away, remove an empty one."""
+    """Take secrets out of a log; shorten a very long one, remove an empty one."""
     try:
         size = path.stat().st_size
     except FileNotFoundError:
@@ -293,8 +309,7 @@ def _tidy_log(path: Path) -> None:
 
 
 def remove_workspace(path: Path) -> None:
-    """Remove a folder that an agent has worked in, whatever it did to its permissions; nothing when
-    there is none."""
+    """Remove an agent's workspace, whatever the agent did to its permissions. It may be absent."""
     if not path.is_symlink() and not path.exists():
         return
     path.chmod(0o700)

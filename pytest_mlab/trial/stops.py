@@ -1,5 +1,4 @@
-"""Why trials of a run are not started any more: its dollars are spent, or what they would ask was
-given up."""
+"""Why a run starts no further trials: its dollars are spent, or a model was given up."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ NOT_STARTED = "not started: "
 
 @dataclass(frozen=True)
 class Stops:
-    """What is known of it at one moment."""
+    """Snapshot of everything that stops a run: dollars spent, models given up."""
 
     settings: RunSettings
     spending: Spending
@@ -25,13 +24,13 @@ class Stops:
 
     @classmethod
     def of(cls, run: RunDir) -> Stops:
-        """Now. Raises StoreError."""
+        """The snapshot of now. Raises StoreError."""
         shared = Shared(run.path)
         return cls(run.plan.settings, shared.spending(), shared.given_up())
 
     def why(self, trial: TrialId) -> str:
-        """Why ``trial`` is not to be started, a text that begins with :data:`NOT_STARTED`; '' when
-        it may be. Trials without a model cost nothing and ask nobody."""
+        """Why ``trial`` must not start: a text that begins with :data:`NOT_STARTED`, or ''.
+        Trials without a model always may: they cost nothing."""
         if not trial.model:
             return ""
         for name in routes_of(trial, self.settings):

@@ -19,17 +19,19 @@ from pytest_mlab.errors import MlabError, StoreError
 from pytest_mlab.store.content import hash_fd, open_regular
 
 _HASH_ALWAYS = 1 << 20
+"""Bytes up to which a read-only file is read again at the end, whatever its times say."""
+
 _LONGEST = 4000
 
 
-class Refused(MlabError):
-    """A path or file that an action may not use; the message is for the agent."""
+class PathRefused(MlabError):
+    """An action may not use this path or file; the message is for the agent."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A resolved path: ``rel`` to the workspace ('.' is itself), and where its bytes are: ``parts``
-    below ``base``."""
+    """A resolved path: ``rel`` is relative to the workspace ('.' is itself); its bytes are in
+    ``parts`` below ``base``."""
 
     rel: str
     base: str
@@ -77,7 +79,7 @@ class Workspace:
 
     @property
     def untouchable(self) -> frozenset[str]:
-        """The paths that no one may change: what is mounted, and the read-only files of the
+        """The paths that must not change: mounted ones, and the read-only files of the
         beginning."""
         return frozenset(self._targets) | frozenset(self._protected)
 
@@ -85,35 +87,35 @@ class Workspace:
         """A descriptor of a public file by its sha256; None when there is none, or it is gone."""
         for path, found in self.public.items():
             if found == digest:
-                with contextlib.suppress(Refused), self.opened(path) as fd:
+                with contextlib.suppress(PathRefused), self.opened(path) as fd:
                     return os.dup(fd)
         return None
 
-    # --- paths -----------------------------------------------------------------------------------------------
+    # --- paths ---
 
     def locate(self, rel: str, *, write: bool = False) -> Path:
         """The path on this machine of a path of the workspace, mounts included.
 
-        Raises Refused for paths that lead out of the workspace (also through links) and, with
+        Raises PathRefused for paths that lead out of the workspace (also through links) and, with
         ``write``, for read-only ones. Nothing has to exist there."""
         return self.resolve(rel, write=write).path
 
     def resolve(self, rel: str, *, write: bool = False) -> Place:
         """:meth:`locate`, together with the path's resolved form."""
         if not rel or "\0" in rel:
-            raise Refused(
-                f"{rel!r} is no path; give one relative to the workspace, such as train.py"
+            raise PathRefused(
+                f"{rel!r} is not a path; give one relative to the workspace, such as train.py"
             )
         if len(rel) > _LONGEST:
-            raise Refused(f"{rel[:80]}... cannot be a path: it has {len(rel)} characters")
+            raise PathRefused(f"{rel[:80]}... cannot be a path: it has {len(rel)} characters")
         if os.path.isabs(rel):
-            raise Refused(
+            raise PathRefused(
                 f"{rel} is absolute; give a path relative to the workspace, such as train.py"
             )
         root = os.fspath(self.root)
         real = os.path.realpath(os.path.join(root, rel))
         if real != root and not real.startswith(root + os.sep):
-            raise Refused(f"{rel} leads out of the workspace; only files inside it can be used")
+            raise PathRefused(f"{rel} leads out of the workspace; only files inside it can be used")
         inside = "." if real == root else real[len(root) + 1 :]
         if write:
             self._check_writable(rel, inside)
@@ -127,8 +129,8 @@ class Workspace:
         return Place(inside, root, parts)
 
     def is_read_only(self, inside: str) -> bool:
-        """True when the (resolved, relative) path may not be written: public data and what the task
-        protects."""
+        """True when the (resolved, relative) path may not be written: public data and the task's
+        read-only files."""
         if inside in self.public or any(
             inside == t or inside.startswith(t + "/") for t in self._targets
         ):
@@ -137,19 +139,19 @@ class Workspace:
 
     def _check_writable(self, rel: str, inside: str) -> None:
         if self._frozen:
-            raise Refused(f"{rel} cannot be written: the trial is over")
+            raise PathRefused(f"{rel} cannot be written: the trial is over")
         if inside == ".":
-            raise Refused(f"{rel} is the workspace itself; name a file in it")
+            raise PathRefused(f"{rel} is the workspace itself; name a file in it")
         if self.is_read_only(inside):
-            raise Refused(f"{rel} is read-only; write to another file")
+            raise PathRefused(f"{rel} is read-only; write to another file")
 
-    # --- reading and writing ---------------------------------------------------------------------------------
+    # --- reading and writing ---
 
     @contextlib.contextmanager
     def opened(self, rel: str, *, write: bool = False, append: bool = False) -> Iterator[int]:
         """A descriptor of a regular file: to read, or with ``write`` emptied, or with ``append`` to
-        add to it (made with its folders when absent). Raises Refused when there is no such file or
-        it is none."""
+        add to it (made with its folders when absent). Raises PathRefused for what is not
+        a file."""
         place = self.resolve(rel, write=write or append)
         flags = os.O_RDONLY
         if write or append:
@@ -166,7 +168,7 @@ class Workspace:
             os.close(folder)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise Refused(f"{rel} is no file; List Files shows what there is")
+                raise PathRefused(f"{rel} is not a file; List Files shows what there is")
             if write:
                 os.ftruncate(fd, 0)
             yield fd
@@ -174,27 +176,27 @@ class Workspace:
             os.close(fd)
 
     def read(self, rel: str, limit: int) -> bytes:
-        """A file's content, at most ``limit`` bytes from its beginning. Raises Refused."""
+        """A file's content, at most ``limit`` bytes from its beginning. Raises PathRefused."""
         with self.opened(rel) as fd:
             return _read(fd, limit)
 
     def write(self, rel: str, data: bytes, *, append: bool = False) -> None:
-        """Replace a file's content, or add to it. Raises Refused, OSError."""
+        """Replace a file's content, or add to it. Raises PathRefused, OSError."""
         with self.opened(rel, write=not append, append=append) as fd:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
 
     def exists(self, rel: str) -> bool:
-        """True when there is a file or folder. Raises Refused for a path that leads out."""
+        """True when there is a file or folder. Raises PathRefused for a path that leads out."""
         return os.path.lexists(self.resolve(rel).path)
 
     def is_folder(self, rel: str) -> bool:
-        """True when there is a folder. Raises Refused for a path that leads out."""
+        """True when there is a folder. Raises PathRefused for a path that leads out."""
         return self.resolve(rel).path.is_dir()
 
     def remove(self, rel: str) -> None:
-        """Remove a file. Raises Refused, OSError."""
+        """Remove a file. Raises PathRefused, OSError."""
         place = self.resolve(rel, write=True)
         folder = self._folder(place, rel, make=False)
         try:
@@ -203,16 +205,12 @@ class Workspace:
             os.close(folder)
 
     def listdir(self, rel: str) -> list[str]:
-        """Sorted names in a folder: folders end in ``/``, links in ``@``. Raises Refused."""
+        """Sorted names in a folder: folders end in ``/``, links in ``@``. Raises PathRefused."""
         place = self.resolve(rel)
         folder = self._folder(Place(place.rel, place.base, (*place.parts, "")), rel, make=False)
         try:
             with os.scandir(folder) as entries:
-                return sorted(
-                    e.name
-                    + ("@" if e.is_symlink() else "/" if e.is_dir(follow_symlinks=False) else "")
-                    for e in entries
-                )
+                return sorted(entry.name + _mark(entry) for entry in entries)
         finally:
             os.close(folder)
 
@@ -234,18 +232,18 @@ class Workspace:
             fd = inner
         return fd
 
-    def _refusal(self, rel: str, error: OSError) -> Refused:
+    def _refusal(self, rel: str, error: OSError) -> PathRefused:
         if isinstance(error, FileNotFoundError):
-            return Refused(f"{rel} does not exist; List Files shows what there is")
+            return PathRefused(f"{rel} does not exist; List Files shows what there is")
         if isinstance(error, IsADirectoryError):
-            return Refused(f"{rel} is a folder; name a file")
+            return PathRefused(f"{rel} is a folder; name a file")
         if isinstance(error, NotADirectoryError):
-            return Refused(
+            return PathRefused(
                 f"{rel} leads through a file as if it were a folder; List Files shows what there is"
             )
-        return Refused(f"{rel} cannot be opened ({error.strerror})")
+        return PathRefused(f"{rel} cannot be opened ({error.strerror})")
 
-    # --- the end ---------------------------------------------------------------------------------------------
+    # --- the end ---
 
     def tampered(self) -> list[str]:
         """Read-only files of the beginning whose content is no longer the original's, or that are
@@ -258,9 +256,11 @@ class Workspace:
         place = self.root / path
         try:
             info = os.lstat(place)
+            # A script cannot set the change time (ctime) of a file: where it is the old one, the
+            # content is. So large data are not read again.
             if was.trusted and _key(info) == was.key:
                 return True
-            # A link somewhere above would show another file than the one that was there.
+            # A link in the place of a folder above would lead to another file.
             if os.path.realpath(place) != os.path.join(os.fspath(self.root), path):
                 return False
             fd = open_regular(place)
@@ -272,7 +272,7 @@ class Workspace:
             os.close(fd)
 
     def protect(self) -> None:
-        """Remember what the read-only files are now; called once, before anything else can
+        """Remember the read-only files as they are now; called once, before anything else can
         write."""
         for folder, names, files in os.walk(self.root):
             names[:] = [
@@ -290,8 +290,14 @@ class Workspace:
                 self._protected[path] = _Protected(digest, _key(info), trusted)
 
     def freeze(self) -> None:
-        """Refuse every further write by an action; to be called once the sandbox is closed."""
+        """Refuse all further writes by actions; to be called once the sandbox is closed."""
         self._frozen = True
+
+
+def _mark(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "@"
+    return "/" if entry.is_dir(follow_symlinks=False) else ""
 
 
 def _read(fd: int, limit: int) -> bytes:

@@ -22,13 +22,13 @@ from pytest_mlab.core.sandbox_api import Connection, SandboxOptions, SandboxSpec
 from pytest_mlab.core.task import Task
 from pytest_mlab.data.prepare import Prepared, prepare
 from pytest_mlab.errors import SuiteError
-from pytest_mlab.suites.scripts import recorded_script, scripted_actions
-from pytest_mlab.trial.evaluate import Verdict, evaluate
+from pytest_mlab.suites.scripts import recorded_script
+from pytest_mlab.trial.evaluate import Evaluated, evaluate
 from pytest_mlab.trial.packages import check_packages
 from pytest_mlab.trial.provision import provision
+from pytest_mlab.trial.scripted import run_script
 from pytest_mlab.trial.workspace import Workspace
 from pytest_mlab.validation.finding import Unavailable
-from pytest_mlab.validation.measuring import replay
 from pytest_mlab.validation.scratch import label_of, scratch_folder
 from pytest_mlab.validation.usage import MeteredSandbox
 
@@ -88,7 +88,7 @@ class Run:
     seconds: float
     memory_mb: float
     fault: str = ""
-    verdict: Verdict | None = None
+    verdict: Evaluated | None = None
     evaluation_mb: float = 0.0
     tampered: tuple[str, ...] = ()
 
@@ -178,7 +178,7 @@ class Bench:
 
     def evaluate(
         self, submission: Path, answers: Path | None = None, *, timeout: float = EVALUATION_TIMEOUT
-    ) -> Verdict:
+    ) -> Evaluated:
         """The evaluator's verdict on a folder, in a sandbox of its own; it has ``timeout``
         seconds."""
         return evaluate(
@@ -246,7 +246,7 @@ class Bench:
         try:
             check_packages(self.task, self.sandbox, connection)
             begin = time.perf_counter()
-            replay(self.task, scripted_actions(self.task, what), workspace.root, connection)
+            run_script(self.task, what, workspace, connection, self.folder("outputs"))
         except SuiteError as error:
             fault = str(error)
         finally:

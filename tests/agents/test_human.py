@@ -14,7 +14,7 @@ from agents.human import SHORT, WIDTH, HumanAgent, HumanSettings
 from pytest_mlab.core.actions import Action, Observation
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.errors import BudgetExhausted, ConfigError
-from pytest_mlab.trial.actions import SPECS
+from pytest_mlab.trial.actions import definitions
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 
 EOF_, CTRL_C = EOFError(), KeyboardInterrupt()
@@ -68,7 +68,7 @@ class World(FakeEnvironment):
 
     @property
     def actions(self) -> Any:
-        return SPECS
+        return {name: definition.spec for name, definition in definitions().items()}
 
     def _observe(self, action: Action) -> Observation:
         if action.name == "Final Answer":
@@ -296,8 +296,8 @@ def test_the_task_s_paragraphs_are_filled_anew() -> None:
 
 def test_the_help_names_every_action_and_each_number_works() -> None:
     env = played("help", "submit done")
-    for name in SPECS:
+    for name in definitions():
         assert name in " ".join(person(env).said.split())
-    assert set(SHORT.values()) <= set(SPECS)
+    assert set(SHORT.values()) <= set(definitions())
     for number, (short, name) in enumerate(SHORT.items(), 1):
         assert f"{number:>2} or {short:<7}{name}" in person(env).said

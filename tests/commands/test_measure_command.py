@@ -118,7 +118,7 @@ def test_a_trivial_predictor_needs_its_actions(
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        ("raise SystemExit('no luck')", "toy: train.py ended with exit status 1: no luck"),
+        ("raise SystemExit('no luck')", "toy: train.py failed with exit status 1: no luck"),
         ("pass", "toy: no_submission: score is missing"),
         ("open('score', 'w').write('bad')", "toy: invalid_submission: score is bad"),
         (
@@ -139,15 +139,21 @@ def test_an_evaluator_that_dies_is_told(task: Path, capsys: pytest.CaptureFixtur
     (task / "evaluator.py").write_text("import os\nprint('last words', flush=True)\nos._exit(1)\n")
     assert measure() == cli.USAGE
     assert (
-        "task toy: the evaluator ended with status 1 and without a verdict (last words)"
+        "task toy: the evaluator ended with status 1 and without a result (last words)"
         in capsys.readouterr().err
     )
 
 
-def test_other_actions_are_refused(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    edit(task / "reference" / "actions.toml", '"Execute Script"', '"Python REPL"')
+def test_an_action_that_needs_a_model_is_refused(
+    task: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(
+        task / "reference" / "actions.toml",
+        '"Execute Script"\n[action.args]\nscript_name = "train.py"',
+        '"Understand File"\n[action.args]\nfile_name = "train.py"\nthings_to_look_for = "bugs"',
+    )
     assert measure("--what", "reference") == cli.USAGE
-    assert "cannot do the action 'Python REPL'" in capsys.readouterr().err
+    assert "toy: Understand File" in capsys.readouterr().err
 
 
 def test_a_score_that_cannot_be_a_baseline_leaves_the_file(

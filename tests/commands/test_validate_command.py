@@ -177,7 +177,7 @@ def test_markdown(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]  # fmt: skip
     assert first[:6] == ["guess", "accuracy", "higher is better", "0.6 ± 0", "0.6", "1"]
     assert (first[7], second[7]) == ("yes", "no")
-    assert "- **other**, reference: other: train.py ended with exit status 1: lost" in lines
+    assert "- **other**, reference: other: train.py failed with exit status 1: lost" in lines
 
 
 def test_folders(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

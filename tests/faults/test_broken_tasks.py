@@ -22,7 +22,7 @@ BROKEN = {
         ["SyntaxError", "evaluator.py:1"],
     ),
     "unnamed": ("def score(a, b):\n    return 1\n", ["evaluate"]),
-    "leaving": (EVALUATE + "import os\n    os._exit(7)\n", ["status 7", "without a verdict"]),
+    "leaving": (EVALUATE + "import os\n    os._exit(7)\n", ["status 7", "without a result"]),
     "dying": (EVALUATE + "import os\n    os.kill(os.getpid(), 11)\n", ["signal 11"]),
     "hungry": (EVALUATE + "return len([bytearray(10**7) for _ in range(999)])\n", ["MemoryError"]),
     "lost-answers": (

@@ -137,7 +137,7 @@ def test_another_agent_s_question_is_answered(start: Start, project: Project) ->
     end_of(child)
     trace = (project.trial("guess/asking/1") / "trace.jsonl").read_text()
     assert r'{"ok":true,"text":"The one called x.\nIt is enough."}' in trace
-    assert "nobody answered; decide yourself and go on" in trace
+    assert "no answer came; decide yourself and go on" in trace
     assert json.loads((project.run_dir / "plan.json").read_text())["settings"]["help"] == "human", (
         "for a resumed run"
     )
@@ -147,7 +147,7 @@ def test_nobody_answers_by_default(project: Project) -> None:
     project.agent("asking", ASKING)
     project.run("--mlab-agent=asking")
     trace = (project.trial("guess/asking/1") / "trace.jsonl").read_text()
-    assert "nobody is there to help in this run" in trace
+    assert "no person can be asked in this run" in trace
 
 
 @pytest.mark.parametrize("what", ["--mlab-agent=human", "--mlab-help=human"])

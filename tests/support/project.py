@@ -61,7 +61,7 @@ class Project:
     def create(
         cls, pytester: pytest.Pytester, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> Project:
-        """A new project, with an environment that has no keys and is no CI."""
+        """A new project, with an environment without keys and without the variables of a CI."""
         write_toy_suite(pytester.path)
         monkeypatch.setenv("MLAB_CACHE_DIR", str(cache))
         for name in ("CI", "BUILD_NUMBER", "OPENAI_API_KEY", "PYTEST_ADDOPTS"):

@@ -1,9 +1,9 @@
 """A real OpenAI-compatible HTTP server on the loopback interface that answers by a script.
 
     with ScriptedServer(["first answer", rate_limited(retry_after=2), "second answer"]) as server:
-        litellm.completion(model="openai/any", api_base=server.base_url, api_key="sk-test",
-        messages=...)
-    assert server.requests[0].prompt == "…"
+        litellm.completion(
+            model="openai/any", api_base=server.base_url, api_key="sk-test", messages=...
+        )
 
 A script is a list (one entry a request; when it is used up the server answers 400 and says so) or a
 function from the request to an entry. An entry is a text (an ordinary answer) or one of the replies
@@ -125,7 +125,7 @@ def rate_limited(retry_after: float | str | None = None) -> Reply:
 
 
 def out_of_quota() -> Reply:
-    """429 that no waiting mends."""
+    """429 that waiting does not fix."""
     message = "You exceeded your current quota, please check your plan and billing details."
     return _error(429, message, "insufficient_quota", "insufficient_quota")
 
@@ -156,7 +156,7 @@ def bad_request(
 
 
 def malformed() -> Reply:
-    """200 with a body that is no JSON."""
+    """200 with a body that is not JSON."""
     return Reply(kind="raw", raw=b'{"id": "chatcmpl-1", "choices": [{"mess')
 
 

@@ -1,5 +1,4 @@
-"""The scripted server keeps its word: what it is told to answer is what a plain HTTP client
-sees."""
+"""The scripted server: a plain HTTP client gets the answers of its script."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ class Agent:
         reply = env.model.complete("{prompt} " + os.environ["OPENAI_API_KEY"])
         env.note("reply", {{"text": reply.text, "environment": dict(os.environ)}})
         print(dict(os.environ))
-        env.execute(Action("Final Answer", {{"final_answer": reply.text + os.environ["OPENAI_API_KEY"]}}))
+        answer = reply.text + os.environ["OPENAI_API_KEY"]
+        env.execute(Action("Final Answer", {{"final_answer": answer}}))
 """
 
 _HEAD = """\

@@ -129,7 +129,8 @@ def evaluate(submission_dir, answers_dir):
     truth = labels(answers_dir / "answers.csv")
     given = labels(path)
     if set(given) != set(truth):
-        raise InvalidSubmission(f"submission.csv: {len(set(given) ^ set(truth))} ids are missing or unknown")
+        wrong = len(set(given) ^ set(truth))
+        raise InvalidSubmission(f"submission.csv: {wrong} ids are missing or unknown")
     return sum(given[key] == label for key, label in truth.items()) / len(truth)
 """
 

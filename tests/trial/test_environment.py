@@ -49,12 +49,18 @@ def test_a_step_is_counted_recorded_and_snapshot(make_trial: MakeTrial) -> None:
     assert trial.steps()[1].snapshot == step.snapshot
 
 
-def test_the_trace_keeps_its_types_although_steps_are_not_validated(make_trial: MakeTrial) -> None:
+def test_the_trace_keeps_its_types(make_trial: MakeTrial) -> None:
     trial = make_trial()
     trial.do("List Files", **LIST)
     line = (trial.dir.path / "trace.jsonl").read_text().splitlines()[1]
     data = json.loads(line)
     assert (data["type"], data["v"], data["ledger"]["steps"]) == ("step", 1, 1)
+
+
+def test_a_name_that_is_not_text_is_a_step_of_its_own(make_trial: MakeTrial) -> None:
+    trial = make_trial()
+    assert not trial.do("\udc80").ok
+    assert [step.action for step in trial.steps()] == ["?"]
 
 
 def test_errors_are_steps_too(make_trial: MakeTrial) -> None:

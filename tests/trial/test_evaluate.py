@@ -16,7 +16,7 @@ from pytest_mlab.errors import SandboxError
 from pytest_mlab.sandboxes import make
 from pytest_mlab.suites.loader import load_task
 from pytest_mlab.trial import evaluate as subject
-from pytest_mlab.trial.evaluate import Verdict, evaluate
+from pytest_mlab.trial.evaluate import Evaluated, evaluate
 from tests.support.docker_engine import docker_image
 from tests.support.toy_suite import BASELINE, EVALUATOR, write_toy_task
 
@@ -54,7 +54,7 @@ def submission(tmp_path: Path, prepared: Prepared) -> Path:
     return folder
 
 
-Score = Callable[..., Verdict]
+Score = Callable[..., Evaluated]
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def score(tmp_path: Path, prepared: Prepared, submission: Path) -> Iterator[Scor
 
     def run(
         sandbox: Sandbox, evaluator: str = EVALUATOR, *, timed: bool = False, **settings: Any
-    ) -> Verdict:
+    ) -> Evaluated:
         task = load_task(
             write_toy_task(tmp_path / "task" / "guess", evaluator=evaluator, timed=timed), "toy"
         )
@@ -84,7 +84,7 @@ def score(tmp_path: Path, prepared: Prepared, submission: Path) -> Iterator[Scor
     assert list(scratch.iterdir()) == []
 
 
-# --- on every backend ------------------------------------------------------------------------------------------
+# --- on every backend ---
 
 
 def test_scored(sandbox: Sandbox, score: Score) -> None:
@@ -144,7 +144,7 @@ def test_evaluator_that_is_killed(sandbox: Sandbox, score: Score) -> None:
 def test_evaluator_that_leaves_without_a_verdict(sandbox: Sandbox, score: Score) -> None:
     verdict = score(sandbox, "import os\ndef evaluate(submission, answers):\n    os._exit(3)\n")
     assert verdict.word == "task_error"
-    assert verdict.reason == "task guess: the evaluator ended with status 3 and without a verdict"
+    assert verdict.reason == "task guess: the evaluator ended with status 3 and without a result"
 
 
 def test_modules_of_the_submission_are_never_imported(
@@ -163,7 +163,7 @@ def test_starter_files_are_beside_the_evaluator(sandbox: Sandbox, score: Score) 
     assert score(sandbox, text).score == 1.0
 
 
-# --- isolated backends -----------------------------------------------------------------------------------------
+# --- isolated backends ---
 
 PROBE = """
 import os, pathlib, socket
@@ -206,7 +206,7 @@ def test_what_the_evaluator_sees(
     assert (verdict.word, verdict.reason) == ("scored", "")
 
 
-# --- large and odd submissions ---------------------------------------------------------------------------------
+# --- large and odd submissions ---
 
 
 def test_huge_submission_is_neither_read_nor_copied(
@@ -222,7 +222,7 @@ def test_huge_submission_is_neither_read_nor_copied(
     assert score(local, text).reason == "big"
 
 
-# --- verdicts are untrusted ------------------------------------------------------------------------------------
+# --- verdicts are untrusted ---
 
 
 def writes(result: str) -> str:
@@ -256,7 +256,7 @@ def test_verdict_file_of_a_wrong_kind(
 ) -> None:
     verdict = score(local, writes(result))
     assert verdict.word == "task_error"
-    assert verdict.reason.startswith("task guess: the evaluator's verdict cannot be read: ")
+    assert verdict.reason.startswith("task guess: the evaluator's result cannot be read: ")
     assert reason in verdict.reason
 
 
@@ -267,7 +267,7 @@ def test_a_verdict_counts_only_when_the_evaluator_ended_well(local: Sandbox, sco
         writes(f"open('verdict.json', 'w').write({forged!r})").replace("_exit(0)", "_exit(3)"),
     )
     assert verdict.word == "task_error"
-    assert verdict.reason == "task guess: the evaluator ended with status 3 and without a verdict"
+    assert verdict.reason == "task guess: the evaluator ended with status 3 and without a result"
 
 
 @pytest.mark.parametrize(
@@ -296,10 +296,10 @@ def test_a_verdict_counts_only_when_the_evaluator_ended_well(local: Sandbox, sco
             "its score is nan",
         ),
         ({"verdict": "scored", "score": 10**400, "reason": "", "details": {}}, "int too large"),
-        ({"verdict": "scored", "score": 1.0, "reason": 3, "details": {}}, "its reason is no text"),
+        ({"verdict": "scored", "score": 1.0, "reason": 3, "details": {}}, "its reason is not text"),
         (
             {"verdict": "scored", "score": 1.0, "reason": "", "details": []},
-            "its details are no object",
+            "details are not an object",
         ),
         ({}, "its verdict is None"),
     ],
@@ -320,7 +320,7 @@ def test_long_reason_is_cut(local: Sandbox, score: Score) -> None:
     assert score(local, text).reason == "x" * subject.MAX_REASON
 
 
-# --- the sandbox's own failures --------------------------------------------------------------------------------
+# --- the sandbox's own failures ---
 
 
 @dataclass
@@ -386,7 +386,7 @@ def test_sandbox_that_does_not_start(score: Score) -> None:
     )
 
 
-# --- timed tasks -----------------------------------------------------------------------------------------------
+# --- timed tasks ---
 
 
 def test_timed_evaluations_wait_for_each_other(

@@ -10,11 +10,11 @@ from pytest_mlab.core.budget import Budget, Ledger, Usage
 from pytest_mlab.core.task import Baseline, Direction, Metric, Submission, Task, Threshold, Variant
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.store.events import AgentEnded, Event, ModelCall, Note, StepDone, TrialStarted
-from pytest_mlab.trial.evaluate import Verdict
+from pytest_mlab.trial.evaluate import Evaluated
 from pytest_mlab.trial.outcome import (
     AgentPart,
-    Context,
-    Facts,
+    ResultContext,
+    TraceFacts,
     agent_part,
     conclude,
     facts,
@@ -45,7 +45,7 @@ def task(baseline: float = 0.4, **changes: Any) -> Task:
     return Task(**(fields | changes))
 
 
-def context(**changes: Any) -> Context:
+def context(**changes: Any) -> ResultContext:
     fields: dict[str, Any] = {
         "id": ID,
         "task": task(),
@@ -56,7 +56,7 @@ def context(**changes: Any) -> Context:
         "started_at": 1.0,
         "finished_at": 9.0,
     }
-    return Context(**(fields | changes))
+    return ResultContext(**(fields | changes))
 
 
 def started() -> TrialStarted:
@@ -98,12 +98,12 @@ def step(ledger: Ledger) -> StepDone:
     )
 
 
-# --- the trace's facts -----------------------------------------------------------------------------------------
+# --- the trace's facts ---
 
 
 def test_facts_of_a_whole_trace() -> None:
     found = facts([started(), step(Ledger(steps=1)), ended()])
-    assert found == Facts(started(), ended(), ended().ledger)
+    assert found == TraceFacts(started(), ended(), ended().ledger)
 
 
 def test_facts_of_a_trace_that_breaks_off() -> None:
@@ -111,11 +111,11 @@ def test_facts_of_a_trace_that_breaks_off() -> None:
         t=3.0, role="main", model="m", prompt="", seconds=1.0, ledger=Ledger(1, 2.0, Usage(5, 6))
     )
     found = facts([started(), step(Ledger(steps=1)), call, Note(t=4.0, kind="x", data={})])
-    assert found == Facts(started(), None, Ledger(1, 2.0, Usage(5, 6)))
+    assert found == TraceFacts(started(), None, Ledger(1, 2.0, Usage(5, 6)))
 
 
 def test_facts_of_an_empty_trace() -> None:
-    assert facts([]) == Facts()
+    assert facts([]) == TraceFacts()
 
 
 def executed(ok: bool, observation: str = "") -> StepDone:
@@ -165,7 +165,7 @@ def test_facts_know_how_the_last_script_failed(events: list[Event], crash: str) 
     assert facts(events).crash == crash
 
 
-# --- how the agent's part ended --------------------------------------------------------------------------------
+# --- how the agent's part ended ---
 
 
 @pytest.mark.parametrize("ending", [None, Ending("exited", 0), Ending("signalled", 9)])
@@ -256,20 +256,20 @@ def test_ledger_of_an_agent_that_was_killed_at_its_deadline() -> None:
     )
 
 
-# --- the outcome -----------------------------------------------------------------------------------------------
+# --- the outcome ---
 
 SUBMITTED = AgentPart(EndedBy.SUBMITTED)
 
 
 def outcome(
-    part: AgentPart = SUBMITTED, verdict: Verdict | None = None, **changes: Any
+    part: AgentPart = SUBMITTED, evaluated: Evaluated | None = None, **changes: Any
 ) -> TrialResult:
     tampered = changes.pop("tampered", ())
-    return conclude(context(**changes), part, Ledger(steps=3), "f" * 64, tampered, verdict)
+    return conclude(context(**changes), part, Ledger(steps=3), "f" * 64, tampered, evaluated)
 
 
 def test_success() -> None:
-    result = outcome(verdict=Verdict("scored", 1.0, seconds=2.5))
+    result = outcome(evaluated=Evaluated("scored", 1.0, seconds=2.5))
     assert result == TrialResult(
         id=ID,
         outcome=Outcome.SUCCESS,
@@ -293,15 +293,16 @@ def test_success() -> None:
 
 
 def test_below_threshold() -> None:
-    result = outcome(verdict=Verdict("scored", 0.44))
+    result = outcome(evaluated=Evaluated("scored", 0.44))
     assert result.outcome is Outcome.BELOW_THRESHOLD
     assert (result.score, result.within_noise) == (0.44, False)
 
 
 def test_the_runs_threshold_overrides_the_tasks() -> None:
-    assert outcome(verdict=Verdict("scored", 0.44), threshold=0.05).outcome is Outcome.SUCCESS
+    assert outcome(evaluated=Evaluated("scored", 0.44), threshold=0.05).outcome is Outcome.SUCCESS
     assert (
-        outcome(verdict=Verdict("scored", 0.44), threshold=0.5).outcome is Outcome.BELOW_THRESHOLD
+        outcome(evaluated=Evaluated("scored", 0.44), threshold=0.5).outcome
+        is Outcome.BELOW_THRESHOLD
     )
 
 
@@ -309,7 +310,7 @@ def test_the_runs_threshold_overrides_the_tasks() -> None:
     "word", ["invalid_submission", "no_submission", "task_error", "infra_error"]
 )
 def test_words_of_the_evaluation(word: Any) -> None:
-    result = outcome(verdict=Verdict(word, reason="so it is", seconds=1.5))
+    result = outcome(evaluated=Evaluated(word, reason="so it is", seconds=1.5))
     assert (result.outcome, result.reason) == (Outcome(word), "so it is")
     assert (result.score, result.evaluation_seconds) == (None, 1.5)
     assert result.baseline == 0.4
@@ -317,7 +318,7 @@ def test_words_of_the_evaluation(word: Any) -> None:
 
 
 def test_score_out_of_range_is_the_tasks_fault() -> None:
-    result = outcome(verdict=Verdict("scored", 1.5))
+    result = outcome(evaluated=Evaluated("scored", 1.5))
     assert result.outcome is Outcome.TASK_ERROR
     assert "above the highest valid value 1.0" in result.reason
     assert result.score is None
@@ -325,7 +326,7 @@ def test_score_out_of_range_is_the_tasks_fault() -> None:
 
 def test_placeholder_as_a_baseline_is_the_tasks_fault() -> None:
     metric = Metric("error", Direction.MINIMIZE)
-    result = outcome(verdict=Verdict("scored", 1.5), task=task(1e10, metric=metric))
+    result = outcome(evaluated=Evaluated("scored", 1.5), task=task(1e10, metric=metric))
     assert result.outcome is Outcome.TASK_ERROR
     assert "placeholder" in result.reason
     assert result.needed is None
@@ -334,11 +335,11 @@ def test_placeholder_as_a_baseline_is_the_tasks_fault() -> None:
 def test_no_baseline_at_all() -> None:
     unmeasured = {"mini": Variant("mini", ())}
     assert (
-        outcome(verdict=Verdict("scored", 0.5), task=task(variants=unmeasured)).outcome
+        outcome(evaluated=Evaluated("scored", 0.5), task=task(variants=unmeasured)).outcome
         is Outcome.TASK_ERROR
     )
     result = outcome(
-        verdict=Verdict("scored", 0.5),
+        evaluated=Evaluated("scored", 0.5),
         task=task(variants=unmeasured, threshold=Threshold(absolute=0.4)),
     )
     assert (result.outcome, result.baseline, result.improvement) == (Outcome.SUCCESS, None, None)
@@ -377,10 +378,10 @@ def test_every_outcome_but_not_run_can_be_reached_here() -> None:
     """``not_run`` is a planned trial without a result: nothing that is decided here is ever
     that."""
     reached = {
-        outcome(verdict=Verdict("scored", 1.0)).outcome,
-        outcome(verdict=Verdict("scored", 0.1)).outcome,
+        outcome(evaluated=Evaluated("scored", 1.0)).outcome,
+        outcome(evaluated=Evaluated("scored", 0.1)).outcome,
         *(
-            outcome(verdict=Verdict(word)).outcome
+            outcome(evaluated=Evaluated(word)).outcome
             for word in ("invalid_submission", "no_submission", "task_error")
         ),
         *(
@@ -391,7 +392,7 @@ def test_every_outcome_but_not_run_can_be_reached_here() -> None:
     assert reached == set(Outcome) - {Outcome.NOT_RUN}
 
 
-# --- a script that failed --------------------------------------------------------------------------------------
+# --- a script that failed ---
 
 CRASH = "train.py failed at train.py:3: KeyError: 0"
 
@@ -403,7 +404,7 @@ def test_a_crash_is_told_beside_what_it_led_to(word: Any) -> None:
         AgentPart(EndedBy.SUBMITTED),
         Ledger(),
         "s",
-        verdict=Verdict(word, reason="bad"),
+        evaluated=Evaluated(word, reason="bad"),
         crash=CRASH,
     )
     assert (result.outcome, result.reason) == (Outcome(word), f"bad; the last script, {CRASH}")
@@ -411,9 +412,9 @@ def test_a_crash_is_told_beside_what_it_led_to(word: Any) -> None:
 
 def test_a_crash_of_the_control_agent_is_the_tasks() -> None:
     control = context(id=TrialId("guess", "baseline", "", 1))
-    verdict = Verdict("no_submission", reason="bad")
+    evaluated = Evaluated("no_submission", reason="bad")
     result = conclude(
-        control, AgentPart(EndedBy.SUBMITTED), Ledger(), "s", verdict=verdict, crash=CRASH
+        control, AgentPart(EndedBy.SUBMITTED), Ledger(), "s", evaluated=evaluated, crash=CRASH
     )
     assert result.outcome is Outcome.TASK_ERROR
     assert result.reason == f"the task's own code does not run here: {CRASH}; so bad"
@@ -424,10 +425,10 @@ def test_a_crash_says_nothing_about_a_score_or_a_broken_evaluator(agent: str) ->
     at = context(id=TrialId("guess", agent, "", 1))
     part = AgentPart(EndedBy.SUBMITTED)
     assert (
-        conclude(at, part, Ledger(), "s", verdict=Verdict("scored", 0.9), crash=CRASH).outcome
+        conclude(at, part, Ledger(), "s", evaluated=Evaluated("scored", 0.9), crash=CRASH).outcome
         is Outcome.SUCCESS
     )
     broken = conclude(
-        at, part, Ledger(), "s", verdict=Verdict("task_error", reason="bad"), crash=CRASH
+        at, part, Ledger(), "s", evaluated=Evaluated("task_error", reason="bad"), crash=CRASH
     )
     assert (broken.outcome, broken.reason) == (Outcome.TASK_ERROR, "bad")

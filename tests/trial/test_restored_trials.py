@@ -111,4 +111,4 @@ def test_a_death_in_the_middle_of_it_leaves_no_half_of_a_workspace(tmp_path: Pat
     assert result.snapshot == second.snapshot
     (note,) = events(tmp_path, Note)
     assert isinstance(note, Note)
-    assert "done to its end" in str(note.data)
+    assert "restored" in str(note.data)

@@ -12,7 +12,7 @@ import pytest
 from pytest_mlab.core.sandbox_api import Sandbox, SandboxOptions
 from pytest_mlab.sandboxes import make
 from pytest_mlab.suites.loader import load_task
-from pytest_mlab.trial.evaluate import Verdict, evaluate
+from pytest_mlab.trial.evaluate import Evaluated, evaluate
 from tests.support.docker_engine import docker_image
 from tests.support.toy_suite import write_toy_task
 
@@ -127,7 +127,7 @@ def any_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
         yield sandbox
 
 
-Judge = Callable[..., Verdict]
+Judge = Callable[..., Evaluated]
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def judge(tmp_path: Path) -> Iterator[Judge]:
         )
     )
 
-    def run(sandbox: Sandbox, code: str, evaluator: str = EVALUATOR) -> Verdict:
+    def run(sandbox: Sandbox, code: str, evaluator: str = EVALUATOR) -> Evaluated:
         (folder / "evaluator.py").write_text(evaluator)
         task = load_task(folder, "toy")
         (tmp_path / "submission" / "solution.py").write_text(code)

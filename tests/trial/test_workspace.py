@@ -14,7 +14,7 @@ from pytest_mlab.core.sandbox_api import Mount
 from pytest_mlab.errors import StoreError, SuiteError
 from pytest_mlab.store.content import hash_fd
 from pytest_mlab.trial.provision import provision
-from pytest_mlab.trial.workspace import Refused, Workspace
+from pytest_mlab.trial.workspace import PathRefused, Workspace
 from tests.trial.conftest import Files, make_task, write_files
 
 
@@ -36,7 +36,7 @@ def tree(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
-# --- fresh ---------------------------------------------------------------------------------------------------
+# --- fresh ---
 
 
 def test_starter_files_and_data_are_copied(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_used_workspace_is_refused(tmp_path: Path) -> None:
         make(tmp_path)
 
 
-# --- confined ------------------------------------------------------------------------------------------------
+# --- confined ---
 
 
 @pytest.fixture
@@ -121,8 +121,8 @@ def outside(tmp_path: Path) -> Path:
         ("file-link", "leads out"),
         ("chain", "leads out"),
         ("/etc/passwd", "absolute"),
-        ("", "is no path"),
-        ("a\0b", "is no path"),
+        ("", "is not a path"),
+        ("a\0b", "is not a path"),
         ("x" * 5000, "cannot be a path"),
     ],
 )
@@ -138,7 +138,7 @@ def test_paths_that_lead_out_are_refused(
         lambda p: workspace.read(p, 10),
         lambda p: workspace.write(p, b"x"),
     ):
-        with pytest.raises(Refused, match=said):
+        with pytest.raises(PathRefused, match=said):
             use(path)
     assert (outside / "secret").read_bytes() == b"s"
 
@@ -165,7 +165,7 @@ def test_no_path_gets_out(tmp_path: Path, parts: list[str]) -> None:
     path = "/".join(parts)
     try:
         found = workspace.locate(path)
-    except Refused:
+    except PathRefused:
         return
     assert os.path.commonpath([os.path.realpath(found), root]) == str(root)
 
@@ -193,14 +193,14 @@ def test_a_link_put_in_place_after_the_check_is_not_followed(
         return place
 
     monkeypatch.setattr(workspace, "resolve", swap)
-    with pytest.raises(Refused):
+    with pytest.raises(PathRefused):
         workspace.read("a/secret", 10)
     monkeypatch.undo()
     (workspace.root / "a").unlink()
     (workspace.root / "f").unlink()
     write_files(workspace.root, {"a/secret": b"x", "f": b"y"})
     monkeypatch.setattr(workspace, "resolve", swap)
-    with pytest.raises(Refused):
+    with pytest.raises(PathRefused):
         workspace.write("f", b"evil")
     assert (outside / "secret").read_bytes() == b"s"
 
@@ -215,7 +215,7 @@ def test_mounts_are_read_where_they_come_from(tmp_path: Path) -> None:
     assert workspace.listdir("d/e") == ["f.csv"]
     assert workspace.listdir("d") == ["e/"]
     assert workspace.listdir(".") == ["d/", "train.csv", "x"]
-    with pytest.raises(Refused, match="leads out"):
+    with pytest.raises(PathRefused, match="leads out"):
         workspace.locate("d/../../public/train.csv")
 
 
@@ -232,19 +232,19 @@ def test_read_only_files_are_not_written(tmp_path: Path, mounts: bool, path: str
         read_only="./keep.py notes/*",
     )
     (workspace.root / "link").symlink_to("train.csv")
-    with pytest.raises(Refused, match="is read-only"):
+    with pytest.raises(PathRefused, match="is read-only"):
         workspace.write(path, b"x")
     assert workspace.locate(path)
 
 
 def test_nothing_new_goes_into_a_mounted_folder(tmp_path: Path) -> None:
     workspace = make(tmp_path, {}, {"d/f.csv": b"2"}, mounts=True)
-    with pytest.raises(Refused, match="is read-only"):
+    with pytest.raises(PathRefused, match="is read-only"):
         workspace.write("d/new", b"x")
     assert os.listdir(tmp_path / "public" / "d") == ["f.csv"]
 
 
-# --- reading and writing -------------------------------------------------------------------------------------
+# --- reading and writing ---
 
 
 def test_writing_makes_folders_and_replaces_or_adds(tmp_path: Path) -> None:
@@ -262,21 +262,21 @@ def test_what_is_no_file_is_said(tmp_path: Path) -> None:
     workspace = make(tmp_path, {"d/f": b""})
     os.mkfifo(workspace.root / "pipe")
     for path, said in (
-        ("d", "folder|no file"),
-        (".", "folder|no file"),
+        ("d", "folder|not a file"),
+        (".", "folder|not a file"),
         ("none", "does not exist"),
         ("d/f/x", "through a file"),
     ):
-        with pytest.raises(Refused, match=said):
+        with pytest.raises(PathRefused, match=said):
             workspace.read(path, 10)
-    with pytest.raises(Refused, match="no file"):
+    with pytest.raises(PathRefused, match="not a file"):
         workspace.read("pipe", 10)
     for path in ("d", "pipe", "."):
-        with pytest.raises(Refused):
+        with pytest.raises(PathRefused):
             workspace.write(path, b"x")
-    with pytest.raises(Refused, match="does not exist"):
+    with pytest.raises(PathRefused, match="does not exist"):
         workspace.listdir("nowhere")
-    with pytest.raises(Refused, match="through a file"):
+    with pytest.raises(PathRefused, match="through a file"):
         workspace.listdir("d/f")
 
 
@@ -290,11 +290,11 @@ def test_a_frozen_workspace_is_read_and_not_written(tmp_path: Path) -> None:
     workspace = make(tmp_path, {"f": b"x"})
     workspace.freeze()
     assert workspace.read("f", 10) == b"x"
-    with pytest.raises(Refused, match="the trial is over"):
+    with pytest.raises(PathRefused, match="the trial is over"):
         workspace.write("f", b"y")
 
 
-# --- tampered ------------------------------------------------------------------------------------------------
+# --- tampered ---
 
 
 def test_read_only_files_that_changed_or_went_are_named(tmp_path: Path) -> None:

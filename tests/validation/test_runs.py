@@ -10,7 +10,7 @@ import pytest
 
 from pytest_mlab.core.task import Baseline, Resources
 from pytest_mlab.suites.loader import load_task
-from pytest_mlab.trial.evaluate import Verdict
+from pytest_mlab.trial.evaluate import Evaluated
 from pytest_mlab.validation.bench import Bench, Run
 from pytest_mlab.validation.checks.baseline import expected
 from pytest_mlab.validation.checks.cost import Cost
@@ -122,7 +122,7 @@ def test_the_starter_runs(task: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("raise SystemExit('no luck')", "guess: train.py ended with exit status 1: no luck"),
+        ("raise SystemExit('no luck')", "guess: train.py failed with exit status 1: no luck"),
         ("pass", "no_submission: submission.csv is missing: write it into the workspace"),
         (
             GUESS + "open('test.csv', 'a').write('x')",
@@ -231,7 +231,7 @@ def test_the_reference_beats_the_threshold(task: Path) -> None:
     ("code", "reason"),
     [
         (GUESS, "0.6, needed above 0.66"),
-        ("raise SystemExit('lost')", "guess: train.py ended with exit status 1: lost"),
+        ("raise SystemExit('lost')", "guess: train.py failed with exit status 1: lost"),
     ],
 )
 def test_a_reference_that_does_not(task: Path, code: str, reason: str) -> None:
@@ -309,8 +309,8 @@ def test_a_time_that_looks_like_success_is_taken_again(task: Path) -> None:
     class Noisy(Bench):
         def evaluate(
             self, submission: Path, answers: Path | None = None, *, timeout: float = 60.0
-        ) -> Verdict:
-            return Verdict("scored", next(scores))
+        ) -> Evaluated:
+            return Evaluated("scored", next(scores))
 
     with Noisy(subject(task), settings(task)) as made:
         assert judged(made, task, 0.66).score == 0.6

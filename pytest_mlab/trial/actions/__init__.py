@@ -1,45 +1,64 @@
-"""The actions of the benchmark: a small module for each group, and the registry of all."""
+"""The actions of the benchmark: a small module for each group.
+
+Every module of this package is read, and every function in it that
+:func:`pytest_mlab.trial.actions.base.action` decorates is an action. Other packages add theirs by
+the entry-point group ``pytest_mlab.actions``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pkgutil
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
-from pytest_mlab.core.actions import ActionSpec
-from pytest_mlab.trial.actions import edit, execute, files, final, log, understand
-from pytest_mlab.trial.actions.base import Definition
+from pytest_mlab.errors import ConfigError
+from pytest_mlab.trial.actions.base import ActionDefinition
 
-_ORDER = (
-    "List Files",
-    "Copy File",
-    "Undo Edit Script",
-    "Execute Script",
-    "Request Help",
-    "Final Answer",
-    "Understand File",
-    "Inspect Script Lines",
-    "Edit Script (AI)",
-    "Reflection",
-    "Read File",
-    "Write File",
-    "Append File",
-    "Python REPL",
-    "Edit Script Segment (AI)",
-    "Append Summary to Research Log",
-    "Retrieval from Research Log",
-)
+GROUP = "pytest_mlab.actions"
 
 
-def _registry() -> Mapping[str, Definition]:
-    groups = (files, edit, execute, understand, log, final)
-    found = {d.spec.name: d for group in groups for d in group.DEFINITIONS}
-    return MappingProxyType({name: found[name] for name in _ORDER})
+def _built_in() -> Iterable[ActionDefinition]:
+    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, ActionDefinition):
+                yield value
 
 
-DEFINITIONS: Mapping[str, Definition] = _registry()
-"""All actions by name."""
+# Read while the fork server imports this module: a scan of the installed packages takes 20 ms or
+# more, which each trial would pay again. What they name is loaded by the trial itself.
+_BUILT_IN = tuple(_built_in())
+_POINTS = tuple(entry_points(group=GROUP))
 
-SPECS: Mapping[str, ActionSpec] = MappingProxyType(
-    {name: d.spec for name, d in DEFINITIONS.items()}
-)
-"""What agents are told about them."""
+
+@cache
+def definitions() -> Mapping[str, ActionDefinition]:
+    """All actions by name, in the order in which agents see them. Raises ConfigError."""
+    return with_outside(_POINTS)
+
+
+def with_outside(points: Iterable[EntryPoint]) -> Mapping[str, ActionDefinition]:
+    """The built-in actions and those of ``points``, in their order. Raises ConfigError for an entry
+    point that is not an action, or takes the name of another action."""
+    found: dict[str, ActionDefinition] = {}
+    outside = [_loaded(point) for point in points]
+    for definition in sorted([*_BUILT_IN, *outside], key=lambda d: (d.order, d.spec.name)):
+        name = definition.spec.name
+        if name in found:
+            raise ConfigError(f"two actions are called {name!r}; rename one of them")
+        found[name] = definition
+    return MappingProxyType(found)
+
+
+def _loaded(point: EntryPoint) -> ActionDefinition:
+    where = f"the entry point {point.name} = {point.value} of the group {GROUP}"
+    try:
+        value = point.load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{where} cannot be loaded: {error}") from error
+    if not isinstance(value, ActionDefinition):
+        raise ConfigError(
+            f"{where} is a {type(value).__name__}; decorate a function with @pytest_mlab.action"
+        )
+    return value

@@ -1,4 +1,4 @@
-"""What every action is made of: its spec, its arguments' check, its answer."""
+"""The parts of every action: its spec, the check of its arguments, its answer."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from pytest_mlab.errors import BadRequestError, ConfigError, ContextWindowError,
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
-from pytest_mlab.trial.workspace import Refused, Workspace
+from pytest_mlab.trial.workspace import PathRefused, Workspace
 
 SHOWN = 30_000
 """Characters of an observation at most; what is longer is cut in the middle."""
 
 
 class ActionError(MlabError):
-    """An action could not be done; the message is what the agent reads."""
+    """An action could not be done; the message is for the agent."""
 
 
-class Answer(NamedTuple):
-    """What an action gives: the observation, and what the trace says besides."""
+class ActionAnswer(NamedTuple):
+    """The result of an action: the observation, and further facts for the trace."""
 
     text: str
     ok: bool = True
@@ -40,13 +40,13 @@ class Answer(NamedTuple):
 
 
 @dataclass
-class Context:
-    """What actions work with.
+class ActionContext:
+    """The trial as actions see it.
 
-    ``limits`` are what the sandbox allows; ``step`` is the number of the step that is being done,
-    which may run something for ``timeout`` seconds (None: as long as the trial has time);
-    ``backups`` names the versions that edits replaced, by file, oldest first (None: there was no
-    file). ``helper`` answers Request Help."""
+    ``limits`` are the sandbox's. ``step`` is the number of the current step, which may run a
+    command for ``timeout`` seconds (None: as long as the trial has time). ``backups`` names the
+    versions that edits replaced, by file, oldest first (None: there was no file). ``helper``
+    answers Request Help."""
 
     workspace: Workspace
     connection: Connection
@@ -61,8 +61,7 @@ class Context:
     helper: Person | None = None
 
     def keep(self, fd: int) -> str:
-        """Copy an open file to the trial's backups, under a number that only grows; its name
-        there."""
+        """Copy an open file to the trial's backups; its name there, a number that only grows."""
         self.backup_count += 1
         name = f"{self.backup_count:04d}"
         with open(self.trial.backups / name, "x+b") as file:
@@ -70,21 +69,29 @@ class Context:
         return name
 
 
-Run = Callable[[Context, Mapping[str, Any]], "Answer | str"]
+ActionFunction = Callable[["ActionContext", Mapping[str, Any]], "ActionAnswer | str"]
 
 
 @dataclass(frozen=True)
-class Definition:
-    """An action: what agents are told about it, and the function that does it."""
+class ActionDefinition:
+    """An action: its spec, which agents see, the function that does it, and its place among the
+    others."""
 
     spec: ActionSpec
-    run: Run
+    run: ActionFunction
+    order: int
 
 
-def define(
-    name: str, summary: str, run: Run, returns: str, **arguments: tuple[type, str]
-) -> Definition:
-    """An action with required arguments ``name=(str or int, description)``."""
+def action(
+    name: str, summary: str, *, returns: str, order: int = 1000, **arguments: tuple[type, str]
+) -> Callable[[ActionFunction], ActionDefinition]:
+    """Make the decorated function an action.
+
+    ``name``, ``summary`` (a sentence) and ``returns`` (what the observation holds) are for the
+    agent. ``arguments`` are ``name=(str or int, description)``; all are required, and the function
+    gets them checked, by name. It returns the observation's text, or an :class:`ActionAnswer`, and
+    raises :class:`ActionError` with a text for the agent. Agents see actions by ``order``: those of
+    pytest-mlab have 10 to 170."""
     schema = {
         "type": "object",
         "properties": {
@@ -94,40 +101,44 @@ def define(
         "required": list(arguments),
         "additionalProperties": False,
     }
-    return Definition(ActionSpec(name, summary, schema, returns), run)
+
+    def define(run: ActionFunction) -> ActionDefinition:
+        return ActionDefinition(ActionSpec(name, summary, schema, returns), run, order)
+
+    return define
 
 
-def perform(definitions: Mapping[str, Definition], context: Context, action: Action) -> Answer:
-    """Do ``action``. The agent's mistakes, and failures that are the agent's to handle, come back
-    as answers.
+def perform(
+    definitions: Mapping[str, ActionDefinition], context: ActionContext, action: Action
+) -> ActionAnswer:
+    """Do ``action``. The agent's mistakes, and failures that it can handle, come back as answers.
 
     Raises ProviderError, BudgetExhausted and SandboxError.
     """
     definition = definitions.get(action.name)
     if definition is None:
-        return Answer(unknown(action.name, list(definitions)), ok=False)
+        return ActionAnswer(unknown(action.name, list(definitions)), ok=False)
     arguments = checked(definition.spec, action.args)
     if isinstance(arguments, str):
-        return Answer(arguments, ok=False)
+        return ActionAnswer(arguments, ok=False)
     try:
         answer = definition.run(context, arguments)
-    except (ActionError, Refused) as error:
-        return Answer(f"{action.name}: {error}", ok=False)
+    except (ActionError, PathRefused) as error:
+        return ActionAnswer(f"{action.name}: {error}", ok=False)
     except ContextWindowError as error:
-        return Answer(
+        return ActionAnswer(
             f"{action.name}: the text is too long for the model ({error}); work on a part of it",
             ok=False,
         )
     except BadRequestError as error:
-        return Answer(f"{action.name}: the model refused the request ({error})", ok=False)
+        return ActionAnswer(f"{action.name}: the model refused the request ({error})", ok=False)
     except OSError as error:
-        return Answer(f"{action.name}: {error.strerror or error}", ok=False)
-    return Answer(answer) if isinstance(answer, str) else answer
+        return ActionAnswer(f"{action.name}: {error.strerror or error}", ok=False)
+    return ActionAnswer(answer) if isinstance(answer, str) else answer
 
 
 def unknown(name: str, names: list[str]) -> str:
-    """What an agent reads that asked for an action which does not exist: all names, the nearest
-    first."""
+    """The answer to an action that does not exist: all names, the nearest first."""
     folded = {n.casefold(): n for n in names}
     asked = str(name).casefold()
     begun = [n for n in names if asked and n.casefold().startswith(asked)]
@@ -141,8 +152,8 @@ def unknown(name: str, names: list[str]) -> str:
 
 
 def checked(spec: ActionSpec, args: Any) -> dict[str, Any] | str:
-    """The arguments, digits made numbers where a number is asked for; or what is wrong with them,
-    with the usage."""
+    """The arguments, with digits as numbers where the spec wants a number; or a text with the fault
+    and the usage."""
     if not isinstance(args, Mapping):
         return _wrong(spec, f"arguments are an object, not a {type(args).__name__}")
     properties = spec.schema["properties"]
@@ -167,7 +178,7 @@ def checked(spec: ActionSpec, args: Any) -> dict[str, Any] | str:
 
 
 def usage(spec: ActionSpec) -> str:
-    """How an action is asked for, on one line."""
+    """An action's usage on one line."""
     shown = {name: f"<{about['description']}>" for name, about in spec.schema["properties"].items()}
     return f"{spec.name} {json.dumps(shown, ensure_ascii=False)}"
 
@@ -177,8 +188,8 @@ def _wrong(spec: ActionSpec, fault: str) -> str:
 
 
 def shortened(text: str, hint: str = "", limit: int = SHOWN) -> str:
-    """``text``, its middle left out when it is longer than ``limit`` characters; ``hint`` says
-    where the whole is."""
+    """``text``, without its middle when it is longer than ``limit`` characters; ``hint`` says where
+    the whole text is."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -187,13 +198,13 @@ def shortened(text: str, hint: str = "", limit: int = SHOWN) -> str:
 
 
 def ask(
-    context: Context, prompt: str, *, role: str, max_tokens: int | None = None
+    context: ActionContext, prompt: str, *, role: str, max_tokens: int | None = None
 ) -> tuple[str, str]:
-    """The text that the edit or fast model gives, and why it ended. Raises ActionError without a
+    """The reply of the edit or fast model, and its finish reason. Raises ActionError without a
     model, ModelError."""
     if context.model is None:
         raise ActionError(
-            "this run has no model for it (--mlab-model names one); use the other actions"
+            "the run has no model for this action (see --mlab-model); use the other actions"
         )
     try:
         reply = context.model.complete(
@@ -208,7 +219,7 @@ def ask(
 
 
 def ask_over(
-    context: Context, text: str, each: Callable[[str, int, int], str], block: int
+    context: ActionContext, text: str, each: Callable[[str, int, int], str], block: int
 ) -> list[str]:
     """The fast model's answers over blocks of ``block`` characters; ``each(block, number, of)``
     makes the prompt."""

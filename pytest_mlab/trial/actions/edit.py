@@ -1,4 +1,4 @@
-"""Actions that let the edit model rewrite files, and the one that takes an edit back."""
+"""Actions by which the edit model rewrites files, and Undo Edit Script."""
 
 from __future__ import annotations
 
@@ -9,15 +9,7 @@ from typing import Any
 
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.trial.actions import prompts
-from pytest_mlab.trial.actions.base import (
-    SHOWN,
-    ActionError,
-    Context,
-    Definition,
-    ask,
-    define,
-    shortened,
-)
+from pytest_mlab.trial.actions.base import SHOWN, ActionContext, ActionError, action, ask, shortened
 from pytest_mlab.trial.actions.files import read_text
 
 MAX_TOKENS = 4000
@@ -29,7 +21,17 @@ MAX_EDITED = 200_000
 _FENCE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 
 
-def edit_script(context: Context, args: Mapping[str, Any]) -> str:
+@action(
+    "Edit Script (AI)",
+    "Lets an AI rewrite a file by your instruction; a file that does not exist starts empty. "
+    "The AI sees the file and the instruction, nothing else.",
+    returns="What changed, as a diff.",
+    order=90,
+    script_name=(str, "the file to edit"),
+    edit_instruction=(str, "what to change, step by step and in detail"),
+    save_name=(str, "where to save the result; may be the same file"),
+)
+def edit_script(context: ActionContext, args: Mapping[str, Any]) -> str:
     """Rewrite a whole file by instruction; a missing one starts empty."""
     name, save = args["script_name"], args["save_name"]
     context.workspace.resolve(save, write=True)
@@ -41,7 +43,19 @@ def edit_script(context: Context, args: Mapping[str, Any]) -> str:
     return _saved(context, name, save, before, after)
 
 
-def edit_segment(context: Context, args: Mapping[str, Any]) -> str:
+@action(
+    "Edit Script Segment (AI)",
+    "Lets an AI rewrite a range of lines by your instruction. The AI sees these lines and the"
+    " instruction only.",
+    returns="What changed, as a diff.",
+    order=150,
+    script_name=(str, "the file to edit"),
+    start_line_number=(int, "the first line to rewrite, from 1"),
+    end_line_number=(int, "the last line to rewrite"),
+    edit_instruction=(str, "what to change, step by step and in detail"),
+    save_name=(str, "where to save the result; may be the same file"),
+)
+def edit_segment(context: ActionContext, args: Mapping[str, Any]) -> str:
     """Rewrite a range of lines by instruction."""
     name, save = args["script_name"], args["save_name"]
     first, last = args["start_line_number"], args["end_line_number"]
@@ -50,7 +64,7 @@ def edit_segment(context: Context, args: Mapping[str, Any]) -> str:
     lines = before.splitlines(keepends=True)
     if before and not (1 <= first <= last <= len(lines)):
         raise ActionError(
-            f"lines {first} to {last} are no range of {name}, which has {len(lines)} lines"
+            f"lines {first} to {last} are not a range of {name}, which has {len(lines)} lines"
         )
     segment = "".join(lines[first - 1 : last]) if before else ""
     if len(segment) > MAX_EDITED:
@@ -65,7 +79,7 @@ def edit_segment(context: Context, args: Mapping[str, Any]) -> str:
     return _saved(context, name, save, before, after)
 
 
-def _rewritten(context: Context, prompt: str) -> str:
+def _rewritten(context: ActionContext, prompt: str) -> str:
     reply, reason = ask(context, prompt, role="edit", max_tokens=MAX_TOKENS)
     if reason == "length":
         raise ActionError(
@@ -75,7 +89,7 @@ def _rewritten(context: Context, prompt: str) -> str:
     text = unfenced(reply)
     if not text.strip():
         raise ActionError(
-            "the edit model gave no content, so nothing was changed; say more exactly what to do"
+            "the edit model gave no content, so nothing was changed; describe the edit more exactly"
         )
     return text
 
@@ -88,7 +102,7 @@ def unfenced(reply: str) -> str:
     return text if text.endswith("\n") or not text else text + "\n"
 
 
-def _saved(context: Context, name: str, save: str, before: str, after: str) -> str:
+def _saved(context: ActionContext, name: str, save: str, before: str, after: str) -> str:
     _back_up(context, save)
     context.workspace.write(save, after.encode("utf-8", "replace"))
     diff = "".join(
@@ -108,8 +122,8 @@ def _saved(context: Context, name: str, save: str, before: str, after: str) -> s
     )
 
 
-def _back_up(context: Context, save: str) -> None:
-    """Keep what an edit replaces, outside the workspace, under a number that only grows."""
+def _back_up(context: ActionContext, save: str) -> None:
+    """Keep the file that an edit replaces, outside the workspace."""
     key = context.workspace.resolve(save, write=True).rel
     stack = context.backups.setdefault(key, [])
     if not context.workspace.exists(save):
@@ -119,8 +133,15 @@ def _back_up(context: Context, save: str) -> None:
         stack.append(context.keep(fd))
 
 
-def undo_edit(context: Context, args: Mapping[str, Any]) -> str:
-    """Restore what the last edit of a file replaced; again and again, edit by edit."""
+@action(
+    "Undo Edit Script",
+    "Takes the last edit of a file back; several edits can be taken back one after the other.",
+    returns="The restored content.",
+    order=30,
+    script_name=(str, "the file whose last edit is to be undone"),
+)
+def undo_edit(context: ActionContext, args: Mapping[str, Any]) -> str:
+    """Restore the version of a file before its last edit; can be repeated, edit by edit."""
     name = args["script_name"]
     key = context.workspace.resolve(name, write=True).rel
     stack = context.backups.get(key)
@@ -146,36 +167,3 @@ def undo_edit(context: Context, args: Mapping[str, Any]) -> str:
         copy_content(file.fileno(), target)
     stack.pop()
     return shortened(f"The last edit of {name} has been undone. The file now is:\n\n{text}")
-
-
-DEFINITIONS: tuple[Definition, ...] = (
-    define(
-        "Edit Script (AI)",
-        "Lets an AI rewrite a file by your instruction; a file that does not exist starts empty. "
-        "The AI sees the file and the instruction, nothing else.",
-        edit_script,
-        "What changed, as a diff.",
-        script_name=(str, "the file to edit"),
-        edit_instruction=(str, "what to change, step by step and in detail"),
-        save_name=(str, "where to save the result; may be the same file"),
-    ),
-    define(
-        "Edit Script Segment (AI)",
-        "Lets an AI rewrite a range of lines by your instruction. The AI sees these lines and the"
-        " instruction only.",
-        edit_segment,
-        "What changed, as a diff.",
-        script_name=(str, "the file to edit"),
-        start_line_number=(int, "the first line to rewrite, from 1"),
-        end_line_number=(int, "the last line to rewrite"),
-        edit_instruction=(str, "what to change, step by step and in detail"),
-        save_name=(str, "where to save the result; may be the same file"),
-    ),
-    define(
-        "Undo Edit Script",
-        "Takes the last edit of a file back; several edits can be taken back one after the other.",
-        undo_edit,
-        "The restored content.",
-        script_name=(str, "the file whose last edit is to be undone"),
-    ),
-)

@@ -14,16 +14,15 @@ from pytest_mlab.core.sandbox_api import Execution
 from pytest_mlab.core.task import Resources
 from pytest_mlab.trial.actions.base import (
     SHOWN,
+    ActionAnswer,
+    ActionContext,
     ActionError,
-    Answer,
-    Context,
-    Definition,
-    define,
+    action,
     shortened,
 )
 
 KEEP = 4 * SHOWN
-"""Bytes of output that are held in memory: enough for what is shown in any encoding."""
+"""Bytes of output that are held in memory: UTF-8 takes at most 4 for a character that is shown."""
 
 REPL_KEEP = 1 << 20
 """The same for the Python process, whose output comes as one piece; it is also what is kept in a
@@ -34,8 +33,7 @@ OUTPUT_FILE_LIMIT = 64 << 20
 
 
 class OutputFile:
-    """Takes output as it comes; makes the file ``path`` only once there is more than ``threshold``
-    bytes."""
+    """A sink for output; it makes the file ``path`` only for more than ``threshold`` bytes."""
 
     def __init__(self, path: Path, threshold: int, limit: int = OUTPUT_FILE_LIMIT) -> None:
         self.path = path
@@ -71,7 +69,7 @@ class OutputFile:
         return self._file is not None
 
     def hint(self, root: Path) -> str:
-        """Where the whole is, for the place in the text where something was left out."""
+        """A note on where the whole output is, for the place where the text is cut."""
         if not self.made:
             return ""
         name = os.path.relpath(self.path, root)
@@ -99,12 +97,19 @@ class OutputFile:
             self._file.close()
 
 
-def execute_script(context: Context, args: Mapping[str, Any]) -> Answer:
+@action(
+    "Execute Script",
+    "Runs a Python script in the workspace and waits for its end.",
+    returns="What it printed to stdout and stderr, and how it ended.",
+    order=40,
+    script_name=(str, "a Python script of the workspace"),
+)
+def execute_script(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer:
     """Run a Python script of the workspace until it ends or the trial's time is over."""
     name = args["script_name"]
     place = context.workspace.resolve(name)
     if not place.path.is_file():
-        raise ActionError(f"{name} does not exist or is no file; List Files shows what there is")
+        raise ActionError(f"{name} does not exist or is not a file; List Files shows what there is")
     script = place.rel if not place.rel.startswith("-") else f"./{place.rel}"
     # -u: what was printed before a kill is not lost in a buffer.
     argv = [context.connection.python, "-u", script]
@@ -118,7 +123,14 @@ def execute_script(context: Context, args: Mapping[str, Any]) -> Answer:
     )
 
 
-def python_repl(context: Context, args: Mapping[str, Any]) -> Answer:
+@action(
+    "Python REPL",
+    "Runs Python code in a process that keeps its variables from one use to the next.",
+    returns="What it printed.",
+    order=140,
+    command=(str, "Python code; print what you want to see"),
+)
+def python_repl(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer:
     """Run code in the trial's Python process, which keeps its variables."""
     done = context.connection.repl(args["command"], timeout=_timeout(context), keep=REPL_KEEP)
     with OutputFile(
@@ -137,8 +149,10 @@ def python_repl(context: Context, args: Mapping[str, Any]) -> Answer:
     return _answer(done, text if text.strip() else "(nothing was printed)", ok, sink, context)
 
 
-def _answer(done: Execution, text: str, ok: bool, sink: OutputFile, context: Context) -> Answer:
-    return Answer(
+def _answer(
+    done: Execution, text: str, ok: bool, sink: OutputFile, context: ActionContext
+) -> ActionAnswer:
+    return ActionAnswer(
         text,
         ok=ok,
         exit_status=done.exit_status,
@@ -148,7 +162,7 @@ def _answer(done: Execution, text: str, ok: bool, sink: OutputFile, context: Con
     )
 
 
-def _timeout(context: Context) -> float | None:
+def _timeout(context: ActionContext) -> float | None:
     left = min(
         context.account.remaining_seconds(),
         math.inf if context.timeout is None else context.timeout,
@@ -169,7 +183,7 @@ def _text(done: Execution, hint: str) -> str:
     return f"{head[:half]}\n[... about {cut} bytes left out{hint} ...]\n{tail[-half:]}"
 
 
-def _ended(name: str, done: Execution, context: Context) -> str:
+def _ended(name: str, done: Execution, context: ActionContext) -> str:
     """How the execution ended, in a sentence that leads to its output."""
     limits = context.limits
     output = "Its output:" if done.output_bytes else "It printed nothing."
@@ -213,7 +227,7 @@ def _ended(name: str, done: Execution, context: Context) -> str:
 
 
 def _met_limit(done: Execution, limits: Resources) -> str:
-    """What a limit that a program met by itself is, for errors that do not say it."""
+    """A sentence on the limit that a program ran into, for errors that do not name it."""
     if b"[Errno 27] File too large" in done.output:
         return (
             f" A file cannot be larger than the {limits.disk_mb} MiB that the workspace may have."
@@ -228,21 +242,3 @@ def _signal(number: int | None) -> str:
         return f"{number} ({signal.Signals(number or 0).name})"
     except ValueError:
         return str(number)
-
-
-DEFINITIONS: tuple[Definition, ...] = (
-    define(
-        "Execute Script",
-        "Runs a Python script in the workspace and waits for its end.",
-        execute_script,
-        "What it printed to stdout and stderr, and how it ended.",
-        script_name=(str, "a Python script of the workspace"),
-    ),
-    define(
-        "Python REPL",
-        "Runs Python code in a process that keeps its variables from one use to the next.",
-        python_repl,
-        "What it printed.",
-        command=(str, "Python code; print what you want to see"),
-    ),
-)

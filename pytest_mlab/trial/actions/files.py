@@ -8,14 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_mlab.store.content import copy_content
-from pytest_mlab.trial.actions.base import (
-    SHOWN,
-    ActionError,
-    Context,
-    Definition,
-    define,
-    shortened,
-)
+from pytest_mlab.trial.actions.base import SHOWN, ActionContext, ActionError, action, shortened
 
 MAX_LISTED = 1000
 MAX_LINES = 100
@@ -23,8 +16,8 @@ TEXT_LIMIT = 4 << 20
 """Bytes of a file that are read as text at most."""
 
 
-def read_text(context: Context, name: str, limit: int = TEXT_LIMIT) -> str:
-    """A text file's content. Raises Refused, ActionError for a binary or too long file."""
+def read_text(context: ActionContext, name: str, limit: int = TEXT_LIMIT) -> str:
+    """A text file's content. Raises PathRefused, ActionError for a binary or too long file."""
     data = context.workspace.read(name, limit + 1)
     if b"\0" in data[:8192]:
         raise ActionError(f"{name} is a binary file; run Python code to look into it")
@@ -36,7 +29,14 @@ def read_text(context: Context, name: str, limit: int = TEXT_LIMIT) -> str:
     return data.decode("utf-8", "replace")
 
 
-def list_files(context: Context, args: Mapping[str, Any]) -> str:
+@action(
+    "List Files",
+    "Shows the names in a folder; folders end in /.",
+    returns="One name a line.",
+    order=10,
+    dir_path=(str, "a folder of the workspace, such as . or data"),
+)
+def list_files(context: ActionContext, args: Mapping[str, Any]) -> str:
     """Names in a folder."""
     names = context.workspace.listdir(args["dir_path"] or ".")
     shown = "\n".join(names[:MAX_LISTED]) or "(the folder is empty)"
@@ -44,7 +44,14 @@ def list_files(context: Context, args: Mapping[str, Any]) -> str:
     return f"{shown}\n[... {more} more names ...]" if more > 0 else shown
 
 
-def read_file(context: Context, args: Mapping[str, Any]) -> str:
+@action(
+    "Read File",
+    "Shows the content of a text file.",
+    returns="The content; the middle of a long one is left out.",
+    order=110,
+    file_name=(str, "a file of the workspace"),
+)
+def read_file(context: ActionContext, args: Mapping[str, Any]) -> str:
     """A text file, its middle left out when it is long; only the two ends of a giant one are
     read."""
     name = args["file_name"]
@@ -68,19 +75,43 @@ def read_file(context: Context, args: Mapping[str, Any]) -> str:
 _PARTS = "; Inspect Script Lines shows parts"
 
 
-def write_file(context: Context, args: Mapping[str, Any]) -> str:
+@action(
+    "Write File",
+    "Writes a file, replacing what it held.",
+    returns="A confirmation.",
+    order=120,
+    file_name=(str, "a file of the workspace"),
+    content=(str, "the whole new content"),
+)
+def write_file(context: ActionContext, args: Mapping[str, Any]) -> str:
     """Replace a file's content."""
     context.workspace.write(args["file_name"], args["content"].encode())
     return f"{args['file_name']} has been written ({len(args['content'])} characters)."
 
 
-def append_file(context: Context, args: Mapping[str, Any]) -> str:
+@action(
+    "Append File",
+    "Adds text to the end of a file.",
+    returns="A confirmation.",
+    order=130,
+    file_name=(str, "a file of the workspace"),
+    content=(str, "the text to add"),
+)
+def append_file(context: ActionContext, args: Mapping[str, Any]) -> str:
     """Add to a file."""
     context.workspace.write(args["file_name"], args["content"].encode(), append=True)
     return f"{len(args['content'])} characters have been added to {args['file_name']}."
 
 
-def copy_file(context: Context, args: Mapping[str, Any]) -> str:
+@action(
+    "Copy File",
+    "Copies a file.",
+    returns="A confirmation.",
+    order=20,
+    source=(str, "the file to copy"),
+    destination=(str, "the new file"),
+)
+def copy_file(context: ActionContext, args: Mapping[str, Any]) -> str:
     """Copy a file; into a folder when the destination is one."""
     source, destination = args["source"], args["destination"]
     workspace = context.workspace
@@ -93,13 +124,23 @@ def copy_file(context: Context, args: Mapping[str, Any]) -> str:
     return f"{source} has been copied to {destination}."
 
 
-def inspect_lines(context: Context, args: Mapping[str, Any]) -> str:
+@action(
+    "Inspect Script Lines",
+    f"Shows a part of a file, at most {MAX_LINES} lines, and how many lines it has.",
+    returns="The lines.",
+    order=80,
+    script_name=(str, "a file of the workspace"),
+    start_line_number=(int, "the first line to show, from 1"),
+    end_line_number=(int, "the last line to show"),
+)
+def inspect_lines(context: ActionContext, args: Mapping[str, Any]) -> str:
     """At most 100 numbered lines of a file, and how long it is."""
     name, first, last = args["script_name"], args["start_line_number"], args["end_line_number"]
     lines = read_text(context, name).splitlines()
     if first < 1 or last < first:
         raise ActionError(
-            f"lines {first} to {last} are no range; lines count from 1 (the file has {len(lines)})"
+            f"lines {first} to {last} are not a range; lines count from 1 (the file has"
+            f" {len(lines)})"
         )
     if last - first + 1 > MAX_LINES:
         raise ActionError(
@@ -111,54 +152,3 @@ def inspect_lines(context: Context, args: Mapping[str, Any]) -> str:
     last = min(last, len(lines))
     shown = "\n".join(lines[first - 1 : last])
     return shortened(f"Lines {first} to {last} of {name}, which has {len(lines)} lines:\n\n{shown}")
-
-
-DEFINITIONS: tuple[Definition, ...] = (
-    define(
-        "List Files",
-        "Shows the names in a folder; folders end in /.",
-        list_files,
-        "One name a line.",
-        dir_path=(str, "a folder of the workspace, such as . or data"),
-    ),
-    define(
-        "Read File",
-        "Shows the content of a text file.",
-        read_file,
-        "The content; the middle of a long one is left out.",
-        file_name=(str, "a file of the workspace"),
-    ),
-    define(
-        "Write File",
-        "Writes a file, replacing what it held.",
-        write_file,
-        "A confirmation.",
-        file_name=(str, "a file of the workspace"),
-        content=(str, "the whole new content"),
-    ),
-    define(
-        "Append File",
-        "Adds text to the end of a file.",
-        append_file,
-        "A confirmation.",
-        file_name=(str, "a file of the workspace"),
-        content=(str, "the text to add"),
-    ),
-    define(
-        "Copy File",
-        "Copies a file.",
-        copy_file,
-        "A confirmation.",
-        source=(str, "the file to copy"),
-        destination=(str, "the new file"),
-    ),
-    define(
-        "Inspect Script Lines",
-        f"Shows a part of a file, at most {MAX_LINES} lines, and how many lines it has.",
-        inspect_lines,
-        "The lines.",
-        script_name=(str, "a file of the workspace"),
-        start_line_number=(int, "the first line to show, from 1"),
-        end_line_number=(int, "the last line to show"),
-    ),
-)

@@ -1,5 +1,5 @@
-"""Final Answer, which ends the trial, and Request Help, which nobody answers unless the run asks a
-person."""
+"""Final Answer, which ends the trial, and Request Help, which a person answers where the run has
+one."""
 
 from __future__ import annotations
 
@@ -8,21 +8,35 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_mlab.core.agent_api import Person
-from pytest_mlab.trial.actions.base import ActionError, Answer, Context, Definition, define
+from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, ActionError, action
 
 
-def final_answer(context: Context, args: Mapping[str, Any]) -> Answer:
+@action(
+    "Final Answer",
+    "Submits the workspace as it is and ends the trial.",
+    returns="Nothing more.",
+    order=60,
+    final_answer=(str, "a short account of the solution"),
+)
+def final_answer(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer:
     """End the trial; the workspace is scored as it is."""
-    return Answer("The trial is over; the workspace is scored as it is.", done=True)
+    return ActionAnswer("The trial is over; the workspace is scored as it is.", done=True)
 
 
-def request_help(context: Context, args: Mapping[str, Any]) -> str:
-    """Ask the person at the terminal; refused where nobody is there to ask, which is the rule."""
+@action(
+    "Request Help",
+    "Asks a person for help; answered only where a run has one.",
+    returns="The answer.",
+    order=50,
+    request=(str, "the question"),
+)
+def request_help(context: ActionContext, args: Mapping[str, Any]) -> str:
+    """Ask the person at the terminal; refused in a run without one, which is the default."""
     if context.helper is None:
-        raise ActionError("nobody is there to help in this run; decide yourself and go on")
+        raise ActionError("no person can be asked in this run; decide yourself and go on")
     answer = _answer_of(context.helper, args["request"], context.step)
     if not answer:
-        raise ActionError("nobody answered; decide yourself and go on")
+        raise ActionError("no answer came; decide yourself and go on")
     return answer
 
 
@@ -34,21 +48,3 @@ def _answer_of(person: Person, request: str, step: int) -> str:
         while line := person.ask("your answer, an empty line ends it: " if not lines else "... "):
             lines.append(line)
     return "\n".join(lines)
-
-
-DEFINITIONS: tuple[Definition, ...] = (
-    define(
-        "Request Help",
-        "Asks a person for help; answered only where a run has one.",
-        request_help,
-        "The answer.",
-        request=(str, "the question"),
-    ),
-    define(
-        "Final Answer",
-        "Submits the workspace as it is and ends the trial.",
-        final_answer,
-        "Nothing more.",
-        final_answer=(str, "a short account of the solution"),
-    ),
-)

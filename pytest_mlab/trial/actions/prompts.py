@@ -1,4 +1,5 @@
-"""What the edit and fast models are asked."""
+"""The prompts of the edit and fast models. Recordings match requests by their text: a changed
+prompt needs new recordings."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ Change it as follows:
 
 $instruction
 
-Answer with the whole new content of the file in one code block, and nothing else. Keep what the instruction does not
+Answer with the whole new content of the file in one code block, and nothing else. Keep what the \
+instruction does not
 touch exactly as it is.
 """)
 
@@ -30,7 +32,8 @@ Change these lines as follows:
 
 $instruction
 
-Answer with the new lines in one code block, and nothing else: they replace the ones above in the file, so keep their
+Answer with the new lines in one code block, and nothing else: they replace the ones above in the \
+file, so keep their
 indentation, and keep what the instruction does not touch exactly as it is.
 """)
 
@@ -41,7 +44,8 @@ Below is part $number of $of of the file $name.
 $content
 ```
 
-Report in detail what this part says about the following, with names, numbers and line contents where they matter:
+Report in detail what this part says about the following, with names, numbers and line contents \
+where they matter:
 
 $question
 
@@ -53,7 +57,8 @@ A long file was read in parts; these are the reports on them:
 
 $parts
 
-Put them together into one report on the following, without repeating anything and without adding anything:
+Put them together into one report on the following, without repeating anything and without adding \
+anything:
 
 $question
 """)
@@ -67,7 +72,8 @@ This is the plan at the moment:
 
 $about
 
-Summarise the entries of the log that matter for the next step of this plan. Keep numbers, file names and what was
+Summarise the entries of the log that matter for the next step of this plan. Keep numbers, file \
+names and what was
 found to work or to fail exactly as they stand in the log, and add nothing that is not in it.
 """)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_mlab.trial.actions import prompts
-from pytest_mlab.trial.actions.base import Context, Definition, ask, ask_over, define, shortened
+from pytest_mlab.trial.actions.base import ActionContext, action, ask, ask_over, shortened
 from pytest_mlab.trial.actions.files import read_text
 
 BLOCK = 10_000
@@ -16,8 +16,16 @@ MAX_READ = 500_000
 """Characters of a file that are read at most."""
 
 
-def understand_file(context: Context, args: Mapping[str, Any]) -> str:
-    """What the file says about what was asked: block by block, then put together."""
+@action(
+    "Understand File",
+    "Lets an AI read a whole file and report on what you look for.",
+    returns="A report.",
+    order=70,
+    file_name=(str, "a file of the workspace"),
+    things_to_look_for=(str, "what you want to know, in detail"),
+)
+def understand_file(context: ActionContext, args: Mapping[str, Any]) -> str:
+    """Answer a question about a file: block by block, then combined."""
     name, question = args["file_name"], args["things_to_look_for"]
     text = read_text(context, name)
     left_out = len(text) - MAX_READ
@@ -36,15 +44,3 @@ def understand_file(context: Context, args: Mapping[str, Any]) -> str:
         )[0].strip()
     note = f"\n(The last {left_out} characters of {name} were not read.)" if left_out > 0 else ""
     return shortened(f"{answer}{note}")
-
-
-DEFINITIONS: tuple[Definition, ...] = (
-    define(
-        "Understand File",
-        "Lets an AI read a whole file and report on what you look for.",
-        understand_file,
-        "A report.",
-        file_name=(str, "a file of the workspace"),
-        things_to_look_for=(str, "what you want to know, in detail"),
-    ),
-)

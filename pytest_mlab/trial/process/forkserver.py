@@ -1,20 +1,22 @@
-"""A warm server that forks one process a phase of a trial, watches it die and leaves nothing of it
-behind.
+"""A warm server that forks one process for each phase of a trial, waits for its end and kills
+everything that it leaves behind.
 
-A program of its own, started by :mod:`pytest_mlab.trial.process.watch` as ``python -I forkserver.py
-FD``; ``FD`` is a socket inherited from the worker. Both sides write one JSON object a line:
+A program of its own, which :mod:`pytest_mlab.trial.process.watch` starts as
+``python -I forkserver.py FD``; ``FD`` is a socket inherited from the worker. Both sides write one
+JSON object a line:
 
     worker → server   {"op": "hello", "sys_path": […], "preload": ["module", …]}
-                      {"op": "run", "id": 1, "target": "module:function", "payload": {…}, "log":
-                      "/path"} {"op": "kill", "id": 1}
+                      {"op": "run", "id": 1, "target": "module:function", "payload": {…},
+                       "log": "/path"}
+                      {"op": "kill", "id": 1}
     server → worker   {"event": "ready", "pid": …, "threads": […], "failed": {"module": "error"}}
                       {"event": "started", "id": 1, "pid": …}
                       {"event": "ended", "id": 1, "status": …, "leftovers": …, "stuck": …}
 
-``status`` is the exit status, or minus the signal's number. One process runs at a time: whatever
-else descends from the server when it has ended is a leftover and is killed (the server is a child
-subreaper, so that daemons come back to it). When the worker is gone the server kills all and exits;
-when the server is gone, the kernel kills the process."""
+``status`` is the exit status, or minus the signal's number. One process runs at a time. When it has
+ended, everything else that descends from the server is a leftover and is killed: the server is a
+child subreaper, so daemons become its children. When the worker dies, the server kills everything
+and exits; when the server dies, the kernel kills the process."""
 
 from __future__ import annotations
 
@@ -39,6 +41,8 @@ PR_SET_CHILD_SUBREAPER = 36
 STATUS_RAISED = 70
 """Exit status of a process whose function raised."""
 
+# A worker that is killed closes its end of the socket, which wakes the server at once. But a
+# process that the worker has forked may still hold that end: so the parent is looked at as well.
 _PARENT_CHECK_SECONDS = 1.0
 
 
@@ -58,7 +62,7 @@ class _Lines:
         self.channel.sendall(json.dumps(message).encode() + b"\n")
 
     def receive(self) -> list[dict[str, Any]] | None:
-        """What has come (waits for the first bytes); None at the end of the stream."""
+        """The messages that have arrived (waits for bytes); None at the end of the stream."""
         data = self.channel.recv(1 << 16)
         if not data:
             return None
@@ -67,8 +71,10 @@ class _Lines:
 
 
 class _ExitWith:
-    """Ends the process by ``os._exit`` when the block is over: nothing of the server's own exit
-    handlers runs in a child, whatever the block raised."""
+    """Ends the process by ``os._exit`` at the end of the block, whatever the block raised.
+
+    A forked child has inherited the server's exit handlers and open buffers: an ordinary exit would
+    run and flush them a second time."""
 
     def __enter__(self) -> None:
         return None
@@ -125,7 +131,8 @@ class Server:
         self._current: tuple[int, int] | None = None  # (request id, process id)
 
     def serve(self) -> None:
-        """Serve until the worker is gone or SIGTERM comes; then kill all."""
+        """Serve until the worker dies or SIGTERM comes; then kill all children."""
+        # Here, because this file runs as a program: the worker's first message brings sys.path.
         from pytest_mlab.lib import processes
 
         self._kill_children = processes.kill_children
@@ -147,11 +154,14 @@ class Server:
             self._kill_children()
 
     def _catch_signals(self) -> None:
+        # select() does not return for a SIGCHLD by itself (PEP 475): Python writes a byte to the
+        # wakeup descriptor, and that is what it waits for.
         for end in (self._wake, self._waker):
             end.setblocking(False)
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._stop)
+        # Ctrl-C is for the worker: it decides, and ends the server by closing the connection.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _stop(self, *_: object) -> None:
@@ -182,7 +192,7 @@ class Server:
         with _ExitWith():
             os.setsid()
             _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != server:
+            if os.getppid() != server:  # it died before the line above took effect
                 raise SystemExit(STATUS_RAISED)
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -202,8 +212,8 @@ class Server:
             os.kill(pid, signal.SIGKILL)  # it has not made its own group yet
 
     def _reap(self) -> None:
-        """Take in what has died; when it was the trial's process, kill what is left of it and say
-        so."""
+        """Collect dead children. When one was the trial's process, kill its leftovers and send its
+        end."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -227,8 +237,8 @@ class Server:
 
 
 def _preload(modules: list[str]) -> dict[str, str]:
-    """Import each; what could not be found, by name, with the reason (the process that needs it
-    will raise the same). A module that raises anything else ends the server, and its traceback is
+    """Import each; the reasons why some cannot be imported, by name (the process that needs one
+    raises the same). A module that raises another error ends the server, and its traceback becomes
     the worker's error."""
     failed = {}
     for name in modules:
@@ -269,8 +279,10 @@ def main() -> None:
     gc.disable()  # all that is loaded stays; looking for garbage in it takes a fifth of the time
     failed = _preload(hello[0]["preload"])
     gc.enable()
+    # The collector writes to the header of every object that it visits, and so makes a child copy
+    # pages that it only reads. Frozen objects are never visited.
     gc.collect()
-    gc.freeze()  # pages of what is loaded stay shared with the children
+    gc.freeze()
     lines.send({"event": "ready", "pid": os.getpid(), "threads": _threads(), "failed": failed})
     Server(channel).serve()
 

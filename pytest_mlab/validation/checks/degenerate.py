@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_mlab.core.scoring import beats, needed_score
-from pytest_mlab.trial.evaluate import Verdict
+from pytest_mlab.trial.evaluate import Evaluated
 from pytest_mlab.validation.bench import Bench
 from pytest_mlab.validation.csv_table import constants, read_table, write
 from pytest_mlab.validation.finding import Finding, fail, ok
@@ -54,7 +54,7 @@ class Degenerate:
         return ok(f"{len(found)} tried, {told}{kind}", **facts)
 
 
-def judged(bench: Bench, folder: Path, needed: float) -> Verdict:
+def judged(bench: Bench, folder: Path, needed: float) -> Evaluated:
     """The verdict; a time that looks like success is taken twice more, and the median counts."""
     verdicts = [bench.evaluate(folder)]
     direction = bench.task.metric.direction

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 
-from pytest_mlab.trial.evaluate import Verdict
+from pytest_mlab.trial.evaluate import Evaluated
 from pytest_mlab.validation.bench import Bench
 from pytest_mlab.validation.finding import Finding, fail, ok
 from pytest_mlab.validation.mutants import Mutant, mutants
@@ -47,7 +47,7 @@ class Fuzz:
         )
 
 
-def _fault(mutant: Mutant, verdict: Verdict) -> str:
+def _fault(mutant: Mutant, verdict: Evaluated) -> str:
     if verdict.word in CLEAN:
         return "" if verdict.reason.strip() else f"{mutant.name}: {verdict.word} without a reason"
     if verdict.word == "scored":

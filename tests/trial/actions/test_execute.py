@@ -47,7 +47,8 @@ def test_a_failed_script_says_its_status(make_trial: MakeTrial) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("nowhere.py", "does not exist"), (".", "no file"), ("../x.py", "leads out")]
+    ("name", "said"),
+    [("nowhere.py", "does not exist"), (".", "not a file"), ("../x.py", "leads out")],
 )
 def test_what_is_no_script_is_not_run(make_trial: MakeTrial, name: str, said: str) -> None:
     seen = make_trial().do("Execute Script", script_name=name)
@@ -118,7 +119,7 @@ def test_long_output_of_the_python_process_is_kept_too(make_trial: MakeTrial) ->
 
 
 class FakeConnection:
-    """Ends every execution as it is told."""
+    """Ends every execution as the test says."""
 
     python = "python3"
 

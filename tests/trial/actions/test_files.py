@@ -73,7 +73,7 @@ def test_copying(make_trial: MakeTrial) -> None:
     assert all((trial.root / p).read_bytes() == b"a" for p in ("b.txt", "d/a.txt", "e/f"))
     for source, destination, said in (
         ("nowhere", "c", "nowhere does not exist"),
-        ("d", "c", "d is no file"),
+        ("d", "c", "d is not a file"),
         ("a.txt", "./d/../a.txt", "the same file"),
         ("a.txt", "../c", "leads out"),
         ("../trial/trace.jsonl", "c", "leads out"),
@@ -141,8 +141,8 @@ def test_inspecting_lines(make_trial: MakeTrial) -> None:
     assert inspect(201, 300)[0]
     for first, last, said in (
         (200, 300, "at most 100"),
-        (0, 5, "no range"),
-        (5, 4, "no range"),
+        (0, 5, "not a range"),
+        (5, 4, "not a range"),
         (301, 302, "has 300 lines"),
     ):
         ok, text = inspect(first, last)

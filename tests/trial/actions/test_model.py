@@ -86,7 +86,7 @@ def test_nobody_helps_in_a_benchmark(make_trial: MakeTrial) -> None:
     seen = make_trial().do("Request Help", request="what now?")
     assert not seen.ok
     assert (
-        seen.text == "Request Help: nobody is there to help in this run; decide yourself and go on"
+        seen.text == "Request Help: no person can be asked in this run; decide yourself and go on"
     )
 
 

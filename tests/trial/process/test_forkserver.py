@@ -22,7 +22,7 @@ from pytest_mlab.trial.process import forkserver
 
 
 class Speaker:
-    """A worker that says what it is told to."""
+    """A worker whose messages the test writes."""
 
     def __init__(self) -> None:
         self.socket, theirs = socket.socketpair()
@@ -39,7 +39,7 @@ class Speaker:
     def say(self, **message: Any) -> None:
         self.socket.sendall(json.dumps(message).encode() + b"\n")
 
-    def hear(self) -> dict[str, Any]:
+    def receive(self) -> dict[str, Any]:
         heard: dict[str, Any] = json.loads(self.reader.readline())
         return heard
 
@@ -79,7 +79,7 @@ def test_hello_in_pieces(speaker: Speaker) -> None:
     speaker.socket.sendall(hello[:10])
     speaker.wait_until_read()
     speaker.socket.sendall(hello[10:])
-    assert speaker.hear() == {
+    assert speaker.receive() == {
         "event": "ready",
         "pid": speaker.server.pid,
         "threads": [],
@@ -94,11 +94,11 @@ def test_worker_that_leaves_before_hello(speaker: Speaker) -> None:
 
 def test_kill(speaker: Speaker, tmp_path: Path) -> None:
     speaker.say(op="hello", sys_path=sys.path, preload=[])
-    assert speaker.hear()["event"] == "ready"
+    assert speaker.receive()["event"] == "ready"
     run(speaker, tmp_path, "hangs", request=7)
-    assert speaker.hear()["event"] == "started"
+    assert speaker.receive()["event"] == "started"
     speaker.say(op="kill", id=7)
-    assert speaker.hear() == {
+    assert speaker.receive() == {
         "event": "ended",
         "id": 7,
         "status": -signal.SIGKILL,
@@ -109,20 +109,20 @@ def test_kill(speaker: Speaker, tmp_path: Path) -> None:
 
 def test_kill_of_another_request_is_ignored(speaker: Speaker, tmp_path: Path) -> None:
     speaker.say(op="hello", sys_path=sys.path, preload=[])
-    assert speaker.hear()["event"] == "ready"
+    assert speaker.receive()["event"] == "ready"
     run(speaker, tmp_path, "waits", request=7)
-    assert speaker.hear()["event"] == "started"
+    assert speaker.receive()["event"] == "started"
     speaker.say(op="kill", id=6)
     speaker.wait_until_read()
     (tmp_path / "go").touch()
-    assert speaker.hear()["status"] == 0
+    assert speaker.receive()["status"] == 0
 
 
 def test_process_dies_with_its_server(speaker: Speaker, tmp_path: Path) -> None:
     speaker.say(op="hello", sys_path=sys.path, preload=[])
-    assert speaker.hear()["event"] == "ready"
+    assert speaker.receive()["event"] == "ready"
     run(speaker, tmp_path, "hangs")
-    pid = speaker.hear()["pid"]
+    pid = speaker.receive()["pid"]
     until = time.monotonic() + 30
     while not (tmp_path / "pids").exists() and time.monotonic() < until:
         time.sleep(0.001)
@@ -130,16 +130,16 @@ def test_process_dies_with_its_server(speaker: Speaker, tmp_path: Path) -> None:
     speaker.server.wait()
     while (
         processes.start_time(pid) and time.monotonic() < until
-    ):  # the kernel kills it: nobody else would
+    ):  # only the kernel is left to kill it
         time.sleep(0.001)
     assert processes.start_time(pid) == ""
 
 
 def test_polite_end_kills_what_runs(speaker: Speaker, tmp_path: Path) -> None:
     speaker.say(op="hello", sys_path=sys.path, preload=[])
-    assert speaker.hear()["event"] == "ready"
+    assert speaker.receive()["event"] == "ready"
     run(speaker, tmp_path, "hangs")
-    pid = speaker.hear()["pid"]
+    pid = speaker.receive()["pid"]
     os.kill(speaker.server.pid, signal.SIGTERM)
     assert speaker.server.wait(30) == 0
     assert processes.start_time(pid) == ""
