@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from pytest_mlab.plugin.collect import IDLE, IdleItem
 from pytest_mlab.plugin.roles import is_distributed, is_worker
+
+IDLE = "mlab-idle"
 
 _REFUSED = {
     "each": "it would run every trial once on each worker",
@@ -23,6 +24,13 @@ _REFUSED = {
     "loadfile": "it runs the trial of a crashed worker again and may hang",
     "loadgroup": "it runs the trial of a crashed worker again and may hang",
 }
+
+
+class IdleItem(pytest.Item):
+    """The end of a worker's list: it runs nothing and is never reported."""
+
+    def runtest(self) -> None:
+        """Never called: see the plugin's ``pytest_runtest_protocol``."""
 
 
 def refuse_modes(config: pytest.Config) -> None:

@@ -17,8 +17,9 @@ from pytest_mlab.core.wire import Builtin, trial_properties
 from pytest_mlab.errors import DataUnavailable, RequirementMissing
 from pytest_mlab.lib.atomic import write_text
 from pytest_mlab.planning.options import MlabOptions
-from pytest_mlab.plugin.collect import Run, trial_of
+from pytest_mlab.plugin.collect import trials_of
 from pytest_mlab.plugin.roles import is_worker
+from pytest_mlab.plugin.stash import Run
 from pytest_mlab.plugin.trial import TRIAL, Trial, nearby
 from pytest_mlab.reporting.text import wrapped
 from pytest_mlab.store.rundir import RunDir
@@ -28,7 +29,6 @@ from pytest_mlab.trial.stops import Stops
 if TYPE_CHECKING:
     from pytest_mlab.trial.runner import TrialRunner
 
-SELECTION = "selection.json"
 WIDTH = 80
 
 
@@ -49,7 +49,7 @@ class Worker:
             self._dir = RunDir.open(self._run.brief.run_dir)
         return self._dir
 
-    # --- called by the fixture ---------------------------------------------------------------------------------
+    # --- called by the fixture ---
 
     def trial(self, trial: TrialId) -> Trial:
         """Run ``trial``, or take its result from disk when it has one. Skips the test when
@@ -97,19 +97,15 @@ class Worker:
             runner, self._runner = self._runner, None
             runner.close()
 
-    # --- hooks -------------------------------------------------------------------------------------------------
+    # --- hooks ---
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Tell the controller which trials are left after ``-k`` and ``-m``, before xdist reports
         the ids."""
         if is_worker(session.config):
-            names = {
-                item.nodeid: trial.name
-                for item in session.items
-                if (trial := trial_of(item)) is not None
-            }
-            write_text(self._run.brief.run_dir / SELECTION, json.dumps(names))
+            names = {nodeid: trial.name for nodeid, trial in trials_of(session.items).items()}
+            write_text(self._run.brief.selection, json.dumps(names))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -111,7 +111,7 @@ def usage_error(result: pytest.RunResult) -> str:
     return " ".join((result.stderr.str() + result.stdout.str()).split())
 
 
-# --- a replay that fits -------------------------------------------------------------------------------------------
+# --- a replay that fits ---
 
 
 def test_it_needs_no_key_and_no_litellm(project: Project, mine: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_selection_of_the_recorded_tasks(project: Project, replay: Replay) -> 
     )
 
 
-# --- a replay that does not fit -----------------------------------------------------------------------------------
+# --- a replay that does not fit ---
 
 
 def test_a_changed_prompt_is_an_error_in_every_gate(project: Project, replay: Replay) -> None:
@@ -289,7 +289,7 @@ def test_a_damaged_recording_is_an_error_of_its_trial(
     assert project.result(TRIAL[:-1] + "2")["ended_by"] == "submitted"
 
 
-# --- found out at start -------------------------------------------------------------------------------------------
+# --- found out at start ---
 
 
 def test_repeats_beyond_the_recorded_ones(project: Project, replay: Replay) -> None:
@@ -322,7 +322,7 @@ def test_mlab_plan_says_what_is_missing(
     assert "$0.00" in said
 
 
-# --- resuming -----------------------------------------------------------------------------------------------------
+# --- resuming ---
 
 
 def test_a_resumed_run_goes_on_recording_and_replaying(
