@@ -24,11 +24,11 @@ from pytest_mlab.plugin.roles import is_distributed
 from pytest_mlab.plugin.scheduler import refuse_modes
 from pytest_mlab.plugin.selection import CollectOnly, Selection
 from pytest_mlab.plugin.terminal import find_terminal
-from pytest_mlab.plugin.timeouts import backstop
 from pytest_mlab.plugin.trial import nearby
 from pytest_mlab.plugin.unfinished import Unfinished
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared
+from pytest_mlab.trial.time_limits import trial_seconds
 
 
 def control(
@@ -90,7 +90,7 @@ def _brief(planned: Planned, terminal: Terminal | None) -> Brief:
             modality=task.modality,
             slow=task.slow,
             gpus=task.resources.gpus,
-            backstop=backstop(budget.with_override(task.budget), timed=task.timed),
+            backstop=trial_seconds(budget.with_override(task.budget), timed=task.timed),
         )
         for name, task in planned.tasks.items()
     }

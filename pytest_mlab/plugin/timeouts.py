@@ -8,28 +8,6 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_mlab.core.budget import Budget
-
-EVALUATION = 2400.0
-"""Seconds that an evaluation may take before the trial's own watcher ends it."""
-
-TIMED_IN_LINE = 32
-"""How many times longer a timed evaluation may wait for the machine: only one runs at a time."""
-
-MARGIN = 3600.0
-"""Seconds for preparing data, starting a sandbox and freezing the workspace, and then some."""
-
-
-def backstop(budget: Budget, *, timed: bool) -> float:
-    """Seconds after which a trial under ``budget`` must have ended, evaluation and all else
-    included."""
-    return (
-        budget.max_seconds
-        + budget.free_wait
-        + EVALUATION * (TIMED_IN_LINE if timed else 1)
-        + MARGIN
-    )
-
 
 def marks(config: pytest.Config, seconds: float) -> list[pytest.MarkDecorator]:
     """The marker for an item, none where pytest-timeout is absent.

@@ -88,7 +88,7 @@ class TrialEnvironment:
         self.submitted = False
         """True once the final answer was given."""
 
-    # --- what the agent sees ---------------------------------------------------------------------------------
+    # --- what the agent sees ---
 
     @property
     def task_description(self) -> str:
@@ -149,7 +149,7 @@ class TrialEnvironment:
         plain = json.loads(text) if len(text) <= _NOTE_LIMIT else {"cut": text[:_NOTE_LIMIT]}
         self._journal.write(Note(t=self._now(), kind=str(kind), data=plain))
 
-    # --- a step ----------------------------------------------------------------------------------------------
+    # --- a step ---
 
     def execute(self, action: Action, *, timeout: float | None = None) -> Observation:
         """Do one step. Mistakes come back as observations with ``ok`` False and are steps like all
@@ -305,7 +305,7 @@ class TrialEnvironment:
         """Stop what the step that another thread waits for runs in the sandbox."""
         self._context.connection.cancel()
 
-    # --- going back ------------------------------------------------------------------------------------------
+    # --- going back ---
 
     def restore(self, step: int) -> tuple[str, ...]:
         """Make the workspace what it was after ``step``; see

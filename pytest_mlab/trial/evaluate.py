@@ -26,11 +26,9 @@ from pytest_mlab.core.sandbox_api import Connection, Execution, Mount, Sandbox, 
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import SandboxError, StoreError
 from pytest_mlab.store.content import open_regular
+from pytest_mlab.trial.time_limits import EVALUATOR
 
 Word = Literal["scored", "invalid_submission", "no_submission", "task_error", "infra_error"]
-
-TIMEOUT = 1800.0
-"""Seconds that an evaluator may take."""
 
 MAX_RESULT = 256 << 10
 """Bytes that an evaluator's verdict may have."""
@@ -63,7 +61,7 @@ def evaluate(
     answers: Path,
     label: str,
     scratch: Path | None = None,
-    timeout: float = TIMEOUT,
+    timeout: float = EVALUATOR,
     clock: Callable[[], float] = time.monotonic,
 ) -> Verdict:
     """Evaluate the folder ``submission`` against ``answers``; never raises for what evaluator or
@@ -161,7 +159,7 @@ def _machine_to_itself() -> Iterator[None]:
         yield
 
 
-# --- what came back --------------------------------------------------------------------------------------------
+# --- what came back ---
 
 
 def _read_verdict(path: Path, ended: Execution, task: Task, timeout: float) -> Verdict:

@@ -45,7 +45,7 @@ class TerminalPerson:
         self._interrupt = b"\x03"
         self._pending = b""
 
-    # --- the terminal ----------------------------------------------------------------------------------------
+    # --- the terminal ---
 
     @property
     def _device(self) -> int:
@@ -98,7 +98,7 @@ class TerminalPerson:
         with contextlib.suppress(termios.error):  # it is gone: the next question says so
             termios.tcsetattr(self._device, termios.TCSANOW, modes)  # type: ignore[arg-type]
 
-    # --- telling and asking ----------------------------------------------------------------------------------
+    # --- telling and asking ---
 
     def tell(self, text: str) -> None:
         """Write ``text`` and a line break; what would steer the terminal is made visible."""
@@ -149,7 +149,7 @@ class TerminalPerson:
             while view:
                 view = view[os.write(self._device, view) :]
 
-    # --- more ------------------------------------------------------------------------------------------------
+    # --- more ---
 
     @contextlib.contextmanager
     def interrupting(self, stop: Callable[[], None]) -> Iterator[None]:

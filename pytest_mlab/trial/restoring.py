@@ -66,7 +66,7 @@ def _folders(tree: Mapping[str, str]) -> set[str]:
     return found
 
 
-# --- taking away ---------------------------------------------------------------------------------------------
+# --- taking away ---
 
 
 def _clear(root: Path, stays: Collection[str], folders: Collection[str]) -> None:
@@ -101,7 +101,7 @@ def _sweep(fd: int, parts: tuple[str, ...], stays: Collection[str]) -> list[str]
     return inside
 
 
-# --- putting back --------------------------------------------------------------------------------------------
+# --- putting back ---
 
 
 def _put(root: Path, path: str, entry: str, store: ContentStore, open_public: OpenPublic) -> bool:
@@ -155,7 +155,7 @@ def _created(folder: int, name: str, *, executable: bool) -> Iterator[int]:
         os.close(fd)
 
 
-# --- folders -------------------------------------------------------------------------------------------------
+# --- folders ---
 
 
 @contextlib.contextmanager

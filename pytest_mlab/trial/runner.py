@@ -21,32 +21,29 @@ from pytest_mlab.core.agent_api import Terminal
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.data.prepare import prepare
 from pytest_mlab.errors import StoreError, SuiteError
+from pytest_mlab.store.events import Event
 from pytest_mlab.store.rundir import RunDir
-from pytest_mlab.trial import evaluate
+from pytest_mlab.store.trialdir import TRACE
+from pytest_mlab.trial.follow import Follower
 from pytest_mlab.trial.job import Job, scratch_of
 from pytest_mlab.trial.outcome import Facts, facts
 from pytest_mlab.trial.process.child_env import Redactor, trial_environment
 from pytest_mlab.trial.process.watch import Ending, ServerLost, Watch
+from pytest_mlab.trial.time_limits import (
+    AROUND_AGENT,
+    agent_phase_seconds,
+    finish_phase_seconds,
+    grace_of,
+)
 
 AGENT = "agent_phase:run_agent_phase"
 FINISH = "finish_phase:run_finish_phase"
 AGENT_LOG = "agent.log"
 FINISH_LOG = "finish.log"
 
-GRACE = (5.0, 60.0)
-"""Least and most seconds that an agent may go on past its budget before its process is killed."""
-_GRACE_SHARE = 0.1
-
-AROUND = 300.0
-"""Seconds that its process has besides: to make the workspace, to open the sandbox, to freeze the
-workspace."""
-
 _LOG_HALF = 1 << 20
 _LOG_END = 32 << 10
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\w+|<\w+>)$', re.M)
-_FINISH_GRACE = 600.0
-_TIMED_IN_LINE = 32
-"""How many timed evaluations may be ahead in the line for the machine."""
 
 
 class TrialRunner:
@@ -54,21 +51,27 @@ class TrialRunner:
 
     ``grace`` is how long an agent may go on past its budget (default: :func:`grace_of` it): then an
     alarm ends its process. When the process has not ended ``around`` seconds after that, it is
-    killed from here. ``terminal`` is where its person sits. ``clock`` gives monotonic seconds."""
+    killed from here. ``terminal`` is where its person sits. ``clock`` gives monotonic seconds.
+
+    ``on_event`` is called in this process with every event of a trial's trace, in order, within
+    about 0.1 s of its being written and before :meth:`run` returns. What it raises ends the trial's
+    processes and passes."""
 
     def __init__(
         self,
         run_dir: Path,
         *,
         grace: float | None = None,
-        around: float = AROUND,
+        around: float = AROUND_AGENT,
         terminal: Terminal | None = None,
+        on_event: Callable[[Event], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = RunDir.open(run_dir.absolute())
         self._grace = grace
         self._around = around
         self._terminal = terminal
+        self._on_event = on_event
         self._clock = clock
         self._watches: dict[bool, Watch] = {}
 
@@ -105,7 +108,7 @@ class TrialRunner:
         with contextlib.suppress(OSError):  # never made, or another worker's trial is in it
             scratch_of(self._run).rmdir()
 
-    # --- one trial -----------------------------------------------------------------------------------------------
+    # --- one trial ---
 
     def _fresh(self, job: Job) -> TrialResult:
         started = time.time()
@@ -118,38 +121,60 @@ class TrialRunner:
             return self._give_up(job, f"task {job.task.name}: {error}", started, Outcome.TASK_ERROR)
         remove_workspace(job.workspace)
         try:
-            grace = grace_of(job.budget.max_seconds) if self._grace is None else self._grace
-            seconds = job.budget.max_seconds + job.budget.free_wait + grace + self._around
-            said: dict[str, Any] = {
-                "grace": grace,
-                "terminal": self._terminal and asdict(self._terminal),
-            }
-            ending = self._phase(job, AGENT, AGENT_LOG, said, seconds)
-            words = last_words(job.dir.path / AGENT_LOG)
-            said = {"ending": asdict(ending), "last_words": words, "started_at": started}
-            ending = self._phase(job, FINISH, FINISH_LOG, said, _finish_seconds(job))
+            ending = self._run_phases(job, started)
         except ServerLost as error:
             return self._give_up(job, str(error), started)
         finally:
             remove_workspace(job.workspace)
             job.socket.unlink(missing_ok=True)  # of a process that was killed
         result = job.dir.result()
-        if result is None:
-            said_last = last_words(job.dir.path / FINISH_LOG)
-            reason = f"the process that scores the trial {ending}" + (
-                f" ({said_last})" if said_last else ""
-            )
-            result = self._give_up(job, reason, started)
-        return result
+        if result is not None:
+            return result
+        reason = f"the process that scores the trial {ending}"
+        if words := last_words(job.dir.path / FINISH_LOG):
+            reason += f" ({words})"
+        return self._give_up(job, reason, started)
+
+    def _run_phases(self, job: Job, started: float) -> Ending:
+        """Run both; how the second one ended."""
+        follow = None
+        if self._on_event is not None:
+            follow = Follower(job.dir.path / TRACE, self._on_event).catch_up
+        grace = grace_of(job.budget) if self._grace is None else self._grace
+        payload: dict[str, Any] = {
+            "grace": grace,
+            "terminal": self._terminal and asdict(self._terminal),
+        }
+        seconds = agent_phase_seconds(job.budget, grace, self._around)
+        ending = self._phase(job, AGENT, AGENT_LOG, payload, seconds, follow)
+        payload = {
+            "ending": asdict(ending),
+            "last_words": last_words(job.dir.path / AGENT_LOG),
+            "started_at": started,
+        }
+        seconds = finish_phase_seconds(timed=job.task.timed)
+        return self._phase(job, FINISH, FINISH_LOG, payload, seconds, follow)
 
     def _phase(
-        self, job: Job, target: str, log: str, said: dict[str, Any], seconds: float
+        self,
+        job: Job,
+        target: str,
+        log: str,
+        payload: dict[str, Any],
+        seconds: float,
+        follow: Callable[[], None] | None,
     ) -> Ending:
         watch = self._watch(job.planned_agent.needs_model and not job.settings.replay)
         path = job.dir.path / log
         ending = watch.run(
-            f"pytest_mlab.trial.{target}", {**job.payload, **said}, log=path, seconds=seconds
+            f"pytest_mlab.trial.{target}",
+            {**job.payload, **payload},
+            log=path,
+            seconds=seconds,
+            on_wait=follow,
         )
+        if follow is not None:
+            follow()  # what was written since the last look
         _tidy_log(path)
         return ending
 
@@ -196,16 +221,6 @@ class TrialRunner:
         return result
 
 
-def grace_of(max_seconds: float) -> float:
-    """Seconds past a budget of ``max_seconds``: a tenth of it, within :data:`GRACE`."""
-    least, most = GRACE
-    return min(most, max(least, _GRACE_SHARE * max_seconds))
-
-
-def _finish_seconds(job: Job) -> float:
-    return (evaluate.TIMEOUT + _FINISH_GRACE) * (_TIMED_IN_LINE if job.task.timed else 1)
-
-
 def _drift(job: Job) -> str:
     """Why the task is no longer what was planned; '' when it is. (The agent's files are looked at
     where they run.)"""
@@ -242,7 +257,7 @@ def _alone(job: Job) -> Iterator[None]:
         yield
 
 
-# --- small things ------------------------------------------------------------------------------------------------
+# --- small things ---
 
 
 def last_words(path: Path) -> str:

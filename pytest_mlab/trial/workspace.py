@@ -89,7 +89,7 @@ class Workspace:
                     return os.dup(fd)
         return None
 
-    # --- paths -----------------------------------------------------------------------------------------------
+    # --- paths ---
 
     def locate(self, rel: str, *, write: bool = False) -> Path:
         """The path on this machine of a path of the workspace, mounts included.
@@ -143,7 +143,7 @@ class Workspace:
         if self.is_read_only(inside):
             raise Refused(f"{rel} is read-only; write to another file")
 
-    # --- reading and writing ---------------------------------------------------------------------------------
+    # --- reading and writing ---
 
     @contextlib.contextmanager
     def opened(self, rel: str, *, write: bool = False, append: bool = False) -> Iterator[int]:
@@ -245,7 +245,7 @@ class Workspace:
             )
         return Refused(f"{rel} cannot be opened ({error.strerror})")
 
-    # --- the end ---------------------------------------------------------------------------------------------
+    # --- the end ---
 
     def tampered(self) -> list[str]:
         """Read-only files of the beginning whose content is no longer the original's, or that are

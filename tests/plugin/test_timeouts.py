@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_mlab.core.budget import Budget
-from pytest_mlab.plugin.timeouts import backstop
+from pytest_mlab.trial.time_limits import trial_seconds
 from tests.support.project import Project
 
 SHOW = """
@@ -25,16 +25,10 @@ class Sleeper:
 """
 
 
-def test_the_backstop_is_well_beyond_the_budget_and_a_line_of_timed_evaluations() -> None:
-    budget = Budget(max_seconds=100.0)
-    assert backstop(budget, timed=False) > 100 + 1800 + 600
-    assert backstop(budget, timed=True) > 100 + 32 * (1800 + 600)
-
-
 def test_each_trial_has_a_marker_that_wins_over_a_general_timeout(project: Project) -> None:
     (project.path / "conftest.py").write_text(SHOW)
     result = project.run("--mlab-agent=reference", "--timeout=0.001", "-s")
-    seconds = backstop(Budget(max_seconds=60.0), timed=False)
+    seconds = trial_seconds(Budget(max_seconds=60.0), timed=False)
     result.stdout.fnmatch_lines([f"MARKS ?(({seconds},), *'signal'*"])
     assert result.ret == 0
 

@@ -84,7 +84,7 @@ def score(tmp_path: Path, prepared: Prepared, submission: Path) -> Iterator[Scor
     assert list(scratch.iterdir()) == []
 
 
-# --- on every backend ------------------------------------------------------------------------------------------
+# --- on every backend ---
 
 
 def test_scored(sandbox: Sandbox, score: Score) -> None:
@@ -163,7 +163,7 @@ def test_starter_files_are_beside_the_evaluator(sandbox: Sandbox, score: Score) 
     assert score(sandbox, text).score == 1.0
 
 
-# --- isolated backends -----------------------------------------------------------------------------------------
+# --- isolated backends ---
 
 PROBE = """
 import os, pathlib, socket
@@ -206,7 +206,7 @@ def test_what_the_evaluator_sees(
     assert (verdict.word, verdict.reason) == ("scored", "")
 
 
-# --- large and odd submissions ---------------------------------------------------------------------------------
+# --- large and odd submissions ---
 
 
 def test_huge_submission_is_neither_read_nor_copied(
@@ -222,7 +222,7 @@ def test_huge_submission_is_neither_read_nor_copied(
     assert score(local, text).reason == "big"
 
 
-# --- verdicts are untrusted ------------------------------------------------------------------------------------
+# --- verdicts are untrusted ---
 
 
 def writes(result: str) -> str:
@@ -320,7 +320,7 @@ def test_long_reason_is_cut(local: Sandbox, score: Score) -> None:
     assert score(local, text).reason == "x" * subject.MAX_REASON
 
 
-# --- the sandbox's own failures --------------------------------------------------------------------------------
+# --- the sandbox's own failures ---
 
 
 @dataclass
@@ -386,7 +386,7 @@ def test_sandbox_that_does_not_start(score: Score) -> None:
     )
 
 
-# --- timed tasks -----------------------------------------------------------------------------------------------
+# --- timed tasks ---
 
 
 def test_timed_evaluations_wait_for_each_other(

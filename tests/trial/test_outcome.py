@@ -98,7 +98,7 @@ def step(ledger: Ledger) -> StepDone:
     )
 
 
-# --- the trace's facts -----------------------------------------------------------------------------------------
+# --- the trace's facts ---
 
 
 def test_facts_of_a_whole_trace() -> None:
@@ -165,7 +165,7 @@ def test_facts_know_how_the_last_script_failed(events: list[Event], crash: str) 
     assert facts(events).crash == crash
 
 
-# --- how the agent's part ended --------------------------------------------------------------------------------
+# --- how the agent's part ended ---
 
 
 @pytest.mark.parametrize("ending", [None, Ending("exited", 0), Ending("signalled", 9)])
@@ -256,7 +256,7 @@ def test_ledger_of_an_agent_that_was_killed_at_its_deadline() -> None:
     )
 
 
-# --- the outcome -----------------------------------------------------------------------------------------------
+# --- the outcome ---
 
 SUBMITTED = AgentPart(EndedBy.SUBMITTED)
 
@@ -391,7 +391,7 @@ def test_every_outcome_but_not_run_can_be_reached_here() -> None:
     assert reached == set(Outcome) - {Outcome.NOT_RUN}
 
 
-# --- a script that failed --------------------------------------------------------------------------------------
+# --- a script that failed ---
 
 CRASH = "train.py failed at train.py:3: KeyError: 0"
 

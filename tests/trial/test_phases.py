@@ -29,10 +29,10 @@ from pytest_mlab.suites.loader import load_task
 from pytest_mlab.trial.agent_phase import before_it_began, describe, part_of
 from pytest_mlab.trial.outcome import AgentPart
 from pytest_mlab.trial.packages import check_packages
-from pytest_mlab.trial.runner import grace_of, last_words, remove_workspace
+from pytest_mlab.trial.runner import last_words, remove_workspace
 from tests.support.toy_suite import write_toy_task
 
-# --- how an agent's part ended ---------------------------------------------------------------------------------
+# --- how an agent's part ended ---
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_long_messages_are_cut_and_put_on_one_line() -> None:
     assert len(describe(ValueError("x" * 9999))) < 600
 
 
-# --- packages in the sandbox's Python --------------------------------------------------------------------------
+# --- packages in the sandbox's Python ---
 
 
 @dataclass
@@ -163,7 +163,7 @@ def test_answers_that_make_no_sense(task: Task, output: bytes) -> None:
         ask(task, Inside(output), "numpy")
 
 
-# --- small things ----------------------------------------------------------------------------------------------
+# --- small things ---
 
 
 def test_last_words(tmp_path: Path) -> None:
@@ -200,8 +200,3 @@ def test_workspace_with_locked_folders_is_removed(tmp_path: Path) -> None:
     remove_workspace(folder)
     assert not folder.exists()
     assert tmp_path.is_dir()
-
-
-@pytest.mark.parametrize(("budget", "grace"), [(1.0, 5.0), (300.0, 30.0), (5 * 3600.0, 60.0)])
-def test_a_small_budget_has_a_small_grace(budget: float, grace: float) -> None:
-    assert grace_of(budget) == grace

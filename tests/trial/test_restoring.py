@@ -242,7 +242,7 @@ def test_a_damaged_store_is_said(make_trial: MakeTrial) -> None:
         trial.env.restore(1)
 
 
-# --- in place ------------------------------------------------------------------------------------------------
+# --- in place ---
 
 
 @settings(

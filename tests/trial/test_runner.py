@@ -21,10 +21,15 @@ from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.errors import DataUnavailable
 from pytest_mlab.lib import processes
 from pytest_mlab.sandboxes import make
-from pytest_mlab.store.events import AgentEnded, Evaluation, StepDone, TrialFinished, TrialStarted
+from pytest_mlab.store.events import (
+    AgentEnded,
+    Evaluation,
+    Event,
+    StepDone,
+    TrialFinished,
+    TrialStarted,
+)
 from pytest_mlab.store.rundir import RunDir
-from pytest_mlab.trial import runner
-from pytest_mlab.trial.process.watch import Watch
 from pytest_mlab.trial.runner import TrialRunner
 from tests.support.docker_engine import docker_image
 from tests.support.scripted_server import Reply, Request, ScriptedServer, say, unauthorized
@@ -68,7 +73,7 @@ def events(project: Path, kind: type) -> list[Any]:
     return [event for event in run.trial(only(run)).events() if isinstance(event, kind)]
 
 
-# --- outcomes --------------------------------------------------------------------------------------------------
+# --- outcomes ---
 
 
 def test_success(project: Path) -> None:
@@ -177,7 +182,7 @@ def test_missing_package_is_told_with_the_command_that_installs_it(project: Path
     assert "-m pip install 'no-such-package>=1'" in result.reason
 
 
-# --- the budget's end ------------------------------------------------------------------------------------------
+# --- the budget's end ---
 
 
 def test_agent_that_does_not_stop_is_killed_and_scored_as_it_stands(project: Path) -> None:
@@ -231,7 +236,7 @@ def test_tampering_is_seen_when_the_agent_was_killed(project: Path) -> None:
     assert ended.tampered == ["test.csv", "train.csv"]
 
 
-# --- nothing survives ------------------------------------------------------------------------------------------
+# --- nothing survives ---
 
 
 def test_daemon_of_an_agent_is_gone_and_the_next_trial_unaffected(project: Path) -> None:
@@ -250,33 +255,57 @@ def test_daemon_of_an_agent_is_gone_and_the_next_trial_unaffected(project: Path)
     assert processes.start_time(pid) == ""
 
 
-def test_interrupt_leaves_no_process_and_no_result(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_an_error_in_the_callback_leaves_no_process_and_no_result(
+    project: Path, error: type[BaseException]
 ) -> None:
     run = make_run(project, ["patient"], budget=Budget(max_steps=10**9, max_seconds=600.0))
     trial = only(run)
     started: list[int] = []
 
-    class Interrupting(Watch):
-        def run(self, *args: Any, **named: Any) -> Any:
-            def on_start(pid: int) -> None:
-                started.append(pid)
-                until = time.monotonic() + 30
-                while run.trial(trial).last_event() is None and time.monotonic() < until:
-                    time.sleep(0.002)
-                raise KeyboardInterrupt
+    def interrupt(event: Event) -> None:
+        assert isinstance(event, TrialStarted)
+        started.append(event.pid)
+        raise error
 
-            return super().run(*args, **named, on_start=on_start)
-
-    monkeypatch.setattr(runner, "Watch", Interrupting)
-    with TrialRunner(run.path) as trials, pytest.raises(KeyboardInterrupt):
+    with TrialRunner(run.path, on_event=interrupt) as trials, pytest.raises(error):
         trials.run(trial)
     assert [processes.start_time(pid) for pid in started] == [""]
     assert run.results() == {}
     assert not list((project / "cache" / "workspaces").rglob("*/*"))
 
 
-# --- resuming --------------------------------------------------------------------------------------------------
+# --- events ---
+
+
+@pytest.mark.parametrize("agent", ["good", "crashing", "raising"])
+def test_every_event_is_handed_over_once_and_in_order(project: Path, agent: str) -> None:
+    run = make_run(project, [agent])
+    trial = only(run)
+    seen: list[Event] = []
+    with TrialRunner(run.path, on_event=seen.append) as trials:
+        trials.run(trial)
+        trials.run(trial)  # stored already: nothing happens
+    assert seen == list(run.trial(trial).events())
+    assert isinstance(seen[0], TrialStarted)
+    assert isinstance(seen[-1], TrialFinished)
+
+
+def test_events_come_while_the_trial_runs(project: Path) -> None:
+    run = make_run(project, ["good"])
+    trial = only(run)
+    ledgers: list[tuple[str, bool]] = []
+
+    def on_event(event: Event) -> None:
+        ledgers.append((event.type, (run.trial(trial).path / "result.json").exists()))
+
+    with TrialRunner(run.path, on_event=on_event) as trials:
+        trials.run(trial)
+    assert ("trial_started", False) in ledgers
+    assert ("agent_ended", False) in ledgers
+
+
+# --- resuming ---
 
 
 def test_finished_trial_is_not_run_again(project: Path) -> None:
@@ -357,7 +386,7 @@ def test_who_comes_second_waits_and_finds_the_result(project: Path) -> None:
     assert found == [result]
 
 
-# --- what is not the agent's fault -----------------------------------------------------------------------------
+# --- what is not the agent's fault ---
 
 
 def test_task_that_changed_since_the_plan(project: Path) -> None:
@@ -382,7 +411,7 @@ def test_agent_that_changed_since_the_plan(project: Path) -> None:
 
 def test_crash_of_the_scoring_process(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(project, ["good"])
-    monkeypatch.setattr(runner, "FINISH", "finish_phase:no_such_function")
+    monkeypatch.setattr("pytest_mlab.trial.runner.FINISH", "finish_phase:no_such_function")
     with TrialRunner(run.path) as trials:
         result = trials.run(only(run))
     assert result.outcome is Outcome.INFRA_ERROR
@@ -406,7 +435,7 @@ def test_data_that_cannot_be_prepared_are_the_callers_business(project: Path) ->
     assert run.results() == {}
 
 
-# --- secrets ---------------------------------------------------------------------------------------------------
+# --- secrets ---
 
 
 def test_no_key_reaches_an_agent_without_a_model(
@@ -476,7 +505,7 @@ def test_agents_with_a_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert b"[OPENAI_API_KEY]" in written[run.trial(talking.id).path / "agent.log"]
 
 
-# --- sandboxes -------------------------------------------------------------------------------------------------
+# --- sandboxes ---
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "docker"])
@@ -485,8 +514,13 @@ def test_isolated_sandboxes(project: Path, name: str) -> None:
         image = stack.enter_context(docker_image()) if name == "docker" else ""
         if reason := make(name, docker_image=image).check():
             pytest.skip(reason)
-        run = make_run(project, ["good", "tampering", "exiting", "looping"], sandbox=name, docker_image=image,
-                       budget=Budget(max_steps=10, max_seconds=4.0))  # fmt: skip
+        run = make_run(
+            project,
+            ["good", "tampering", "exiting", "looping"],
+            sandbox=name,
+            docker_image=image,
+            budget=Budget(max_steps=10, max_seconds=4.0),
+        )
         with TrialRunner(run.path, grace=0.2) as trials:
             results = [trials.run(trial) for trial in run.plan.trials]
     assert [(result.outcome, result.score) for result in results] == [

@@ -36,7 +36,7 @@ def tree(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
-# --- fresh ---------------------------------------------------------------------------------------------------
+# --- fresh ---
 
 
 def test_starter_files_and_data_are_copied(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_used_workspace_is_refused(tmp_path: Path) -> None:
         make(tmp_path)
 
 
-# --- confined ------------------------------------------------------------------------------------------------
+# --- confined ---
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ def test_nothing_new_goes_into_a_mounted_folder(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "public" / "d") == ["f.csv"]
 
 
-# --- reading and writing -------------------------------------------------------------------------------------
+# --- reading and writing ---
 
 
 def test_writing_makes_folders_and_replaces_or_adds(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_a_frozen_workspace_is_read_and_not_written(tmp_path: Path) -> None:
         workspace.write("f", b"y")
 
 
-# --- tampered ------------------------------------------------------------------------------------------------
+# --- tampered ---
 
 
 def test_read_only_files_that_changed_or_went_are_named(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ _START_SECONDS = 180.0  # preloading on a cold disk
 _ANSWER_SECONDS = (
     60.0  # from a request to its confirmation; the server itself gives up on leftovers after 10
 )
+_WAIT_SECONDS = 0.1  # between two calls of on_wait
 _EXIT_SECONDS = 15.0  # from the end of the connection to the server's own
 
 
@@ -116,13 +117,16 @@ class Watch:
         log: Path,
         seconds: float | None = None,
         on_start: Callable[[int], None] | None = None,
+        on_wait: Callable[[], None] | None = None,
     ) -> Ending:
         """Run ``target`` ("module:function") with ``payload`` (JSON values) and wait until it and
         all that it started are gone. ``log`` gets its stdout and stderr; after ``seconds`` it is
-        killed. ``on_start`` hears its process id.
+        killed. ``on_start`` is called with its process id, ``on_wait`` about ten times a second
+        while it runs.
 
         Raises ServerLost when no server can be started. Whatever else is raised while waiting
-        (KeyboardInterrupt, a time limit's exception) passes after the process has been killed."""
+        (KeyboardInterrupt, a time limit's exception, an error of ``on_wait``) passes after the
+        process has been killed."""
         self._ensure_server()
         self._requests += 1
         request = self._requests
@@ -139,7 +143,7 @@ class Watch:
             started = self._receive(_ANSWER_SECONDS)
             if on_start is not None:
                 on_start(started["pid"])
-            return self._wait(request, begin, seconds)
+            return self._wait(request, begin, seconds, on_wait)
         except ServerLost:
             self._abandon()
             return Ending("server_lost", seconds=self._clock() - begin)
@@ -147,9 +151,11 @@ class Watch:
             self._abandon()  # nothing may outlive the caller's interest in it
             raise
 
-    def _wait(self, request: int, begin: float, seconds: float | None) -> Ending:
+    def _wait(
+        self, request: int, begin: float, seconds: float | None, on_wait: Callable[[], None] | None
+    ) -> Ending:
         until = None if seconds is None else begin + seconds
-        answer = self._receive_until(until)
+        answer = self._receive_until(until, on_wait)
         late = answer is None
         if answer is None:
             self._send({"op": "kill", "id": request})
@@ -160,7 +166,7 @@ class Watch:
         )
         return Ending(how, abs(status), self._clock() - begin, answer["leftovers"], answer["stuck"])
 
-    # --- the server --------------------------------------------------------------------------------------------
+    # --- the server ---
 
     def _ensure_server(self) -> None:
         if self._server is not None and self._server.poll() is None:
@@ -214,13 +220,19 @@ class Watch:
                 raise ServerLost(self._last_words(f"no answer within {seconds:g} s"))
         return message
 
-    def _receive_until(self, until: float | None) -> dict[str, Any] | None:
+    def _receive_until(
+        self, until: float | None, on_wait: Callable[[], None] | None
+    ) -> dict[str, Any] | None:
         """The next message; None when the clock reaches ``until`` first. Raises ServerLost."""
         while until is None or self._clock() < until:
-            if (
-                message := self._next(None if until is None else until - self._clock())
-            ) is not None:
+            left = None if until is None else until - self._clock()
+            if on_wait is not None:
+                left = _WAIT_SECONDS if left is None else min(left, _WAIT_SECONDS)
+            message = self._next(left)
+            if message is not None:
                 return message
+            if on_wait is not None:
+                on_wait()
         return None
 
     def _next(self, seconds: float | None) -> dict[str, Any] | None:

@@ -70,7 +70,7 @@ def gone(pids: list[int]) -> bool:
     return not alive(pids)
 
 
-# --- how processes end -----------------------------------------------------------------------------------------
+# --- how processes end ---
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_one_server_many_processes(shared: Watch, tmp_path: Path) -> None:
     assert server not in pids
 
 
-# --- what the process is given ---------------------------------------------------------------------------------
+# --- what the process is given ---
 
 
 def test_process_stands_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_preload_that_raises_is_the_error(tmp_path: Path, monkeypatch: pytest.Mo
         run(watch, tmp_path, "prints")
 
 
-# --- nothing survives ------------------------------------------------------------------------------------------
+# --- nothing survives ---
 
 
 @pytest.mark.parametrize("function", ["hangs", "catches_all"])
