@@ -1,4 +1,4 @@
-"""How failures reach a user: mistakes as usage errors, a hook that raises with its plugin's name."""
+"""How failures reach a user: mistakes as usage errors, failed hooks with their plugin."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def call(hook: pluggy.HookCaller, **arguments: object) -> Any:
     ``pytest.exit`` and interrupts pass."""
     try:
         return hook(**arguments)
+    except pytest.exit.Exception:
+        raise
     # The hooks are users' code, which may raise anything.
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
         raise HookFailed(_explain(hook, error)) from error

@@ -3,7 +3,7 @@
 The hooks of a trial are called in the process that runs it (a worker under pytest-xdist), those of
 a run once, in the process that the user started. All arguments are optional, as in every pytest
 hook. A hook that raises is an error of the test or of the session and names the plugin; the trial
-and its result are kept."""
+and its result are kept. Every conftest.py that pytest has loaded counts, for all trials."""
 
 from __future__ import annotations
 

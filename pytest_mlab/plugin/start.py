@@ -34,5 +34,5 @@ def start(session: pytest.Session, options: MlabOptions) -> None:
     register_modalities(config, [task.modality for task in run.brief.tasks.values()])
     config.stash[RUN] = run
     if not is_distributed(config):
-        config.stash[WORKER] = worker = Worker(run, options, policy.mode)
+        config.stash[WORKER] = worker = Worker(run, options, policy.mode, config.hook)
         config.pluginmanager.register(worker, "mlab-worker")

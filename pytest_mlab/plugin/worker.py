@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
 
+import pluggy
 import pytest
 
 from pytest_mlab.core.trial import TrialId, TrialResult
@@ -21,6 +23,7 @@ from pytest_mlab.plugin.collect import trials_of
 from pytest_mlab.plugin.roles import is_worker
 from pytest_mlab.plugin.stash import Run
 from pytest_mlab.plugin.trial import TRIAL, Trial, nearby
+from pytest_mlab.plugin.trial_hooks import TrialHooks
 from pytest_mlab.reporting.text import wrapped
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.trial.person import kept
@@ -35,57 +38,74 @@ WIDTH = 80
 class Worker:
     """Runs trials and words their reports; registered where items run."""
 
-    def __init__(self, run: Run, options: MlabOptions, gate: str) -> None:
+    def __init__(self, run: Run, options: MlabOptions, gate: str, hook: pluggy.HookRelay) -> None:
         self._run = run
         self._options = options
         self._gate = gate
-        self._dir: RunDir | None = None
+        self._hook = hook
         self._runner: TrialRunner | None = None
 
-    @property
+    @cached_property
     def directory(self) -> RunDir:
         """The run directory."""
-        if self._dir is None:
-            self._dir = RunDir.open(self._run.brief.run_dir)
-        return self._dir
+        return RunDir.open(self._run.brief.run_dir)
+
+    @cached_property
+    def _hooks(self) -> TrialHooks:
+        # Not before the first trial: by then all conftest.py are known.
+        return TrialHooks(self._hook)
 
     # --- called by the fixture ---
 
-    def trial(self, trial: TrialId) -> Trial:
-        """Run ``trial``, or take its result from disk when it has one. Skips the test when
-        something is missing, and when the run starts no further trial."""
-        stored = self.directory.trial(trial).result()
+    def trial(self, item: pytest.Item, trial_id: TrialId) -> Trial:
+        """The trial of ``item``: run now, or read from disk when it has a result.
+
+        Skips the test when something is missing or the run starts no further trials; fails it, with
+        the trial's result kept, when a hook of users raised."""
+        stored = self.directory.trial(trial_id).result()
         if stored is not None:
-            return Trial(stored, self.directory)
-        if blocked := self._run.brief.blocked.get(trial.name):
+            return self._give(item, stored)
+        if blocked := self._run.brief.blocked.get(trial_id.name):
             self._missing(blocked)
-        if stopped := Stops.of(self.directory).why(trial):
+        if stopped := Stops.of(self.directory).why(trial_id):
             pytest.skip(stopped)
+        self._hooks.begin(item, trial_id)
         try:
-            result = self._start(trial)
+            result = self._start(trial_id)
         except (DataUnavailable, RequirementMissing) as error:
             self._missing(str(error))
-        return Trial(result, self.directory)
+        trial = self._give(item, result)
+        self._hooks.finish(trial)
+        return trial
 
-    def properties(self, trial: Trial) -> list[tuple[str, Builtin]]:
-        """What JUnit says of a trial's test case."""
+    def _give(self, item: pytest.Item, result: TrialResult) -> Trial:
+        trial = Trial(result, self.directory)
+        item.stash[TRIAL] = trial
+        item.user_properties.extend(self._properties(trial))
+        return trial
+
+    def _properties(self, trial: Trial) -> list[tuple[str, Builtin]]:
         if self._options.junit_properties != "all":
             return []
         return trial_properties(trial.result, f"{nearby(trial.path)}/trace.jsonl")
 
-    def _missing(self, reason: str) -> None:
+    def _missing(self, reason: str) -> NoReturn:
         if self._options.strict:
             pytest.fail(f"{reason} (--mlab-strict)", pytrace=False)
         pytest.skip(reason)
 
-    def _start(self, trial: TrialId) -> TrialResult:
+    def _start(self, trial_id: TrialId) -> TrialResult:
         if self._runner is None:
             from pytest_mlab.trial.runner import TrialRunner
 
-            self._runner = TrialRunner(self.directory.path, terminal=self._run.brief.terminal)
+            self._runner = TrialRunner(
+                self.directory.path,
+                terminal=self._run.brief.terminal,
+                on_event=self._hooks.on_event if self._hooks.wants_events else None,
+            )
         try:
             with kept(self._run.brief.terminal):
-                return self._runner.run(trial)
+                return self._runner.run(trial_id)
         except BaseException:
             # an interrupt or pytest-timeout: nothing of the trial may outlive it
             self.close()
