@@ -43,7 +43,7 @@ def control(
     with usage_errors():
         planned = planning.make_plan(options, config.rootpath, probe=not collect_only)
     if collect_only:
-        config.pluginmanager.register(CollectOnly(planned.plan), "mlab-selection")
+        config.pluginmanager.register(CollectOnly(planned), "mlab-selection")
         return planned, _brief(planned, None)
     brief = _brief(planned, find_terminal(config, planned.plan))
     with usage_errors():

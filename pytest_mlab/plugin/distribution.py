@@ -9,6 +9,7 @@ import pytest
 
 from pytest_mlab.plugin.brief import Brief
 from pytest_mlab.plugin.ending import Ending
+from pytest_mlab.plugin.roles import worker_count
 from pytest_mlab.plugin.scheduler import IDLE, OneItemScheduler
 from pytest_mlab.plugin.selection import Selection
 from pytest_mlab.plugin.unfinished import Unfinished
@@ -33,9 +34,7 @@ class Distribution:
         self, config: pytest.Config, log: object
     ) -> OneItemScheduler | None:
         """One trial at a time."""
-        from xdist.workermanage import parse_tx_spec_config
-
-        return OneItemScheduler(len(parse_tx_spec_config(config)), self._ending.count)
+        return OneItemScheduler(worker_count(config), self._ending.count)
 
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:
         """A worker has collected: its selection is in the run directory by now."""

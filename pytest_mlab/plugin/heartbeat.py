@@ -37,7 +37,7 @@ _SHOWN = 8
 
 @dataclass
 class Progress:
-    """How far the trials are; :meth:`lines` looks again. A result once seen is not read again."""
+    """How far the trials are, read again by each call of :meth:`lines`; results are read once."""
 
     run: RunDir
     clock: Callable[[], float] = time.time
@@ -58,7 +58,7 @@ class Progress:
         return [_cut(line) for line in (head, *running[:_SHOWN], *more)]
 
     def _look(self, trial: TrialId) -> str:
-        """What a trial is doing, '' when it has not begun or is done."""
+        """The state of a trial in words, '' when it has not begun or is done."""
         folder = self.run.trial(trial)
         try:
             result = folder.result()
@@ -86,10 +86,9 @@ class Progress:
             return f"ending as {event.outcome.value}"
         if isinstance(event, ProgramEnded):
             return f"program ended {ago} ago"
-        did = (
-            f"noted {event.kind}" if isinstance(event, Note) else f"went back to step {event.step}"
-        )
-        return f"at work, {did} {ago} ago"
+        if isinstance(event, Note):
+            return f"at work, noted {event.kind} {ago} ago"
+        return f"at work, went back to step {event.step} {ago} ago"
 
 
 def _cut(line: str) -> str:
@@ -135,7 +134,7 @@ def terminal_writer(reporter: Any, *, shared: bool) -> Callable[[list[str]], Non
             # before a test redirects file descriptor 1
             stream = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", errors="replace")
         except (OSError, ValueError):
-            stream = None  # no real file: pytest in a test of its own
+            stream = None  # not a real file: pytest inside a test
 
     def write(lines: list[str]) -> None:
         if stream is not None:

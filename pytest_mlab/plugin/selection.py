@@ -20,15 +20,19 @@ from pytest_mlab.store.rundir import RunDir
 
 
 class CollectOnly:
-    """A session with ``--collect-only``: nothing is planned on disk, and nothing runs."""
+    """A session that only collects: no plan is written, and nothing runs.
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    ``items`` maps node ids to the selected trials of ``planned``."""
+
+    def __init__(self, planned: Planned) -> None:
+        self.planned = planned
+        self.items: Mapping[str, TrialId] = {}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """A selection without trials is a usage error here as well."""
         if not _is_failing():
-            _refuse_nothing(session, trials_of(session.items), bool(session.items), self._plan)
+            self.items = trials_of(session.items)
+            _refuse_nothing(session, self.items, bool(session.items), self.planned.plan)
 
 
 class Selection:

@@ -1,6 +1,6 @@
 """The process that runs trials: a worker of xdist, or pytest itself without one.
 
-Runs each trial once, and turns what a test says about it into a report: a short text in place of a
+Runs each trial once, and turns its test's failure into a report: a short text in place of a
 traceback, and under ``--mlab-gate=aggregate`` or ``none`` a category of its own in place of a
 failure."""
 
@@ -107,7 +107,7 @@ class Worker:
             with kept(self._run.brief.terminal):
                 return self._runner.run(trial_id)
         except BaseException:
-            # an interrupt or pytest-timeout: nothing of the trial may outlive it
+            # An interrupt or pytest-timeout: none of the trial's processes may outlive it.
             self.close()
             raise
 
@@ -121,8 +121,8 @@ class Worker:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Tell the controller which trials are left after ``-k`` and ``-m``, before xdist reports
-        the ids."""
+        """Leave the selection after ``-k`` and ``-m`` to the controller, before xdist sends the
+        ids."""
         if is_worker(session.config):
             names = {nodeid: trial.name for nodeid, trial in trials_of(session.items).items()}
             write_text(self._run.brief.selection, json.dumps(names))
@@ -134,12 +134,7 @@ class Worker:
         """Word the report of a test that judged a trial."""
         report = yield
         trial = item.stash.get(TRIAL, None)
-        if (
-            trial is not None
-            and call.excinfo is not None
-            and report.when == "call"
-            and report.failed
-        ):
+        if trial is not None and call.excinfo is not None and report.when == "call":
             self._word(item, trial, call.excinfo, report)
         return report
 
@@ -150,7 +145,7 @@ class Worker:
         error: pytest.ExceptionInfo[BaseException],
         report: pytest.TestReport,
     ) -> None:
-        if not isinstance(error.value, AssertionError):
+        if not report.failed or not isinstance(error.value, AssertionError):
             return
         if not trial.beats_baseline and "beats_baseline" in str(error.traceback[-1].statement):
             report.longrepr = _short(item, trial.explain())
@@ -174,12 +169,11 @@ def _is_soft(gate: str, trial: Trial) -> bool:
 
 
 def _short(item: pytest.Item, text: str) -> str:
-    """``text`` as a failure without a traceback: broken into lines for people, as it is where
-    pytest and JUnit put one message."""
+    """A failure without a traceback: wrapped in the terminal, unwrapped as JUnit's message."""
     lines = [line for long in text.split("\n") for line in wrapped(long, WIDTH, rest="    ")]
     try:
         pytest.fail("\n".join(lines), pytrace=False)
     except pytest.fail.Exception:
-        found: Any = item.repr_failure(pytest.ExceptionInfo.from_current())
-    found.reprcrash.message = text
-    return found  # type: ignore[no-any-return]
+        failure: Any = item.repr_failure(pytest.ExceptionInfo.from_current())
+    failure.reprcrash.message = text
+    return failure  # type: ignore[no-any-return]
