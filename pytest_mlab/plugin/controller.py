@@ -5,10 +5,12 @@ That is pytest itself without xdist, and xdist's controller with it."""
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 
 import pytest
 
 from pytest_mlab.core.agent_api import Terminal
+from pytest_mlab.core.figure import Figure
 from pytest_mlab.core.gate import GatePolicy
 from pytest_mlab.planning import make as planning
 from pytest_mlab.planning import requirements
@@ -18,7 +20,7 @@ from pytest_mlab.plugin.announce import Downloads
 from pytest_mlab.plugin.brief import Brief, TaskBrief
 from pytest_mlab.plugin.distribution import Distribution
 from pytest_mlab.plugin.ending import Ending
-from pytest_mlab.plugin.failures import usage_errors
+from pytest_mlab.plugin.failures import call, usage_errors
 from pytest_mlab.plugin.heartbeat import Heartbeat, terminal_writer
 from pytest_mlab.plugin.roles import is_distributed
 from pytest_mlab.plugin.scheduler import refuse_modes
@@ -26,6 +28,7 @@ from pytest_mlab.plugin.selection import CollectOnly, Selection
 from pytest_mlab.plugin.terminal import find_terminal
 from pytest_mlab.plugin.trial import nearby
 from pytest_mlab.plugin.unfinished import Unfinished
+from pytest_mlab.reporting.figure_table import entries
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared
 from pytest_mlab.trial.time_limits import trial_seconds
@@ -47,11 +50,12 @@ def control(
         return planned, _brief(planned, None)
     brief = _brief(planned, find_terminal(config, planned.plan))
     with usage_errors():
+        figures = _own_figures(config)
         run = planning.freeze(planned, options, config.rootpath)
         if planned.resumed:
             requirements.sweep(run.plan)  # of a session that was killed
             Shared(run.path).forgive()
-    _register(session, options, policy, planned, run, brief)
+    _register(session, options, policy, planned, run, brief, figures)
     _catch_terminate(config)
     return planned, brief
 
@@ -63,6 +67,7 @@ def _register(
     planned: Planned,
     run: RunDir,
     brief: Brief,
+    figures: Sequence[Figure],
 ) -> None:
     config = session.config
     resume = f"pytest --mlab-resume={nearby(planned.path)}"
@@ -75,12 +80,22 @@ def _register(
     unfinished = Unfinished(
         selection, planned.blocked, resume=resume, with_properties=options.junit_properties == "all"
     )
-    ending = Ending(session, options, selection, unfinished, policy=policy, resume=resume)
+    ending = Ending(
+        session, options, selection, unfinished, policy=policy, resume=resume, figures=figures
+    )
     plugins |= {"mlab-selection": selection, "mlab-unfinished": unfinished, "mlab-ending": ending}
     if is_distributed(config):
         plugins["mlab-distribution"] = Distribution(brief, selection, unfinished, ending)
     for name, plugin in plugins.items():
         config.pluginmanager.register(plugin, name)
+
+
+def _own_figures(config: pytest.Config) -> list[Figure]:
+    """The figures that plugins add. Raises HookFailed, and ConfigError for a name that is taken."""
+    found = call(config.hook.pytest_mlab_figures, config=config)
+    figures = [figure for several in found for figure in several]
+    entries(figures)
+    return figures
 
 
 def _brief(planned: Planned, terminal: Terminal | None) -> Brief:

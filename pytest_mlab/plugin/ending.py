@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_mlab.core.figure import Figure
 from pytest_mlab.core.gate import GatePolicy
 from pytest_mlab.core.trial import Outcome, TrialResult
 from pytest_mlab.planning import requirements
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 class Ending:
     """Judges a run after its last test and reports it when its workers are gone.
 
-    ``resume`` is the command that runs what is missing."""
+    ``resume`` is the command that runs what is missing; ``figures`` are users' own."""
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class Ending:
         *,
         policy: GatePolicy,
         resume: str,
+        figures: Sequence[Figure] = (),
     ) -> None:
         self._session = session
         self._config = session.config
@@ -56,6 +58,7 @@ class Ending:
         self._unfinished = unfinished
         self._policy = policy
         self._resume = resume
+        self._own_figures = figures
         self._junit = JUnitFile(session.config)
         self._junit.place(selection.run.path)
         self._figures: RunFigures | None = None
@@ -98,7 +101,7 @@ class Ending:
         for trial, reason in self._unfinished.reasons().items():
             if trial not in results or results[trial].outcome is Outcome.NOT_RUN:
                 results[trial] = TrialResult(trial, Outcome.NOT_RUN, reason)
-        return RunFigures.of(run, self._policy, results)
+        return RunFigures.of(run, self._policy, results, self._own_figures)
 
     def _must_run_something(self) -> bool:
         """True where a session that skips every trial must not be green."""
@@ -137,6 +140,8 @@ class Ending:
         if figures.missing and (left := requirements.sweep(run.plan)):
             wrote.append(left)
         self._junit.copy(run.path)
+        if figures.problems:
+            self._fail()
         self._lines = [*table(figures, self._resume), *self._call_hooks(figures), *wrote]
 
     def _call_hooks(self, figures: RunFigures) -> list[str]:
@@ -150,8 +155,11 @@ class Ending:
                 lines += ["", *(printable(line) for line in added)]
         except HookFailed as error:
             lines += ["", *wrapped(f"ERROR: {error}", WIDTH, rest="  ")]
-            self._session.exitstatus = self._session.exitstatus or pytest.ExitCode.TESTS_FAILED
+            self._fail()
         return lines
+
+    def _fail(self) -> None:
+        self._session.exitstatus = self._session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """The run's table, what is missing and where everything is."""

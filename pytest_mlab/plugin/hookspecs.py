@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_mlab.core.figure import Figure
     from pytest_mlab.core.trial import TrialId
     from pytest_mlab.plugin.trial import Trial
-    from pytest_mlab.reporting.figures import Figure
     from pytest_mlab.store.events import StepDone, TrialStarted
 
 
@@ -73,8 +73,10 @@ def pytest_mlab_terminal_lines(
 
 @pytest.hookspec
 def pytest_mlab_figures(config: pytest.Config) -> Sequence[Figure]:
-    """Figures of one's own, which all reports show: terminal, report.md, summary.json, JUnit.
+    """Figures of one's own, which all reports show beside the built-in ones: terminal, report.md,
+    summary.json and JUnit.
 
-    Called at the start of a run. Two figures of one name are a usage error.
+    Called at the start of a run, for plugins and the conftest.py files that pytest loads at its
+    start. Two figures of one name are a usage error.
     """
     raise NotImplementedError

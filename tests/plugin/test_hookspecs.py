@@ -151,6 +151,45 @@ def test_a_run_hook_that_raises_fails_the_session_and_loses_no_report(
     assert "gate trial: passed" in text
 
 
+FIGURE = """\
+from pytest_mlab.core.figure import Figure
+
+
+def pytest_mlab_figures():
+    return [Figure("longest", "longest trial", lambda results: max(r.ledger.steps for r in results))]
+"""
+
+
+def test_a_figure_of_ones_own_is_in_every_report(project: Project) -> None:
+    conftest(project, FIGURE)
+    result = project.run("--mlab-agent=reference")
+    assert result.ret == 0, result.stdout.str()
+    (subject,) = project.summary()["subjects"]
+    assert subject["figures"] == subject["tasks"][0]["figures"] == {"longest": 3}
+    assert project.junit()["mlab::guess-reference"].properties["mlab.longest"] == "3"
+    assert project.junit_suite()["mlab.reference.longest"] == "3"
+    assert "longest trial" in result.stdout.str()
+    assert "longest trial" in (project.run_dir / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_figure_whose_name_is_taken_is_a_usage_error(project: Project) -> None:
+    conftest(project, FIGURE.replace('"longest"', '"steps"'))
+    result = project.run("--mlab-agent=reference")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "figure steps" in result.stderr.str()
+    assert not project.run_dir.exists()
+
+
+def test_a_figure_that_cannot_be_computed_fails_the_session_and_spares_the_others(
+    project: Project,
+) -> None:
+    conftest(project, FIGURE.replace("max(", "max(1 / 0, "))
+    result = project.run("--mlab-agent=reference")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "ZeroDivisionError" in " ".join(result.stdout.str().split())
+    assert project.summary()["gate"]["passed"]
+
+
 def test_a_hook_may_end_the_session(project: Project) -> None:
     conftest(
         project,
