@@ -17,6 +17,7 @@ from pytest_mlab.errors import (
     QuotaError,
     RateLimitError,
 )
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.models.library import litellm
 
 LONGEST_MESSAGE = 600
@@ -28,17 +29,10 @@ _OUT_OF_MONEY = (
     "credit balance is too low",
 )
 
-_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?|JWT)(_ID)?$", re.IGNORECASE)
-_SECRET_TEXT = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|key)[-_][A-Za-z0-9_\-]{12,}|(?<=Bearer )\S+")
-
 
 def hide_keys(text: str) -> str:
-    """``text`` without the values of key-like environment variables and without what looks like a
-    key."""
-    for name, value in os.environ.items():
-        if len(value) >= 8 and value in text and _SECRET_NAME.search(name):
-            text = text.replace(value, f"[{name}]")
-    return _SECRET_TEXT.sub("[key]", text)
+    """``text`` without the secrets of this process's environment and without keys."""
+    return Redactor(os.environ)(text)
 
 
 def translate(error: Exception, model: str, redact: Callable[[str], str]) -> ModelError:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
 from pytest_mlab.errors import ConfigError
+from pytest_mlab.lib.secrets import holds_secret, is_secret_parameter
 from pytest_mlab.lib.suggest import nearest_first
 from pytest_mlab.models.names import check_model_name, litellm_name
 from pytest_mlab.models.parameters import check_parameters
@@ -31,13 +32,7 @@ pyproject.toml count."""
 
 ARGUMENT = "--mlab-model-arg"
 
-_KEY_NAME = re.compile(
-    r"((^|[_-])(api_?key|access_?key(_id)?|authorization|secret|password|credentials?)"
-    r"|(^|(api|auth|access|bearer|session)[_-]?)token)$",
-    re.IGNORECASE,
-)
 _KEY_VARIABLE = re.compile(r"\w+_API_?KEY")
-_LOGIN_IN_URL = re.compile(r"^\w+://[^/@]+@")
 
 
 class ModelTable(BaseModel):
@@ -213,7 +208,7 @@ def _refuse_keys(value: Any, where: str, name: str = "") -> None:
                     f"{where}: api_key_env: it names an environment variable that ends in _API_KEY"
                     " (so that its value reaches the trials, and never what they write)"
                 )
-            if _KEY_NAME.search(str(key)):
+            if is_secret_parameter(str(key)):
                 raise ConfigError(
                     f"{where}: {key} looks like a secret, and secrets do not belong here; {advice}"
                 )
@@ -221,7 +216,7 @@ def _refuse_keys(value: Any, where: str, name: str = "") -> None:
     elif isinstance(value, (list, tuple)):
         for item in value:
             _refuse_keys(item, where, name)
-    elif isinstance(value, str) and (hide_keys(value) != value or _LOGIN_IN_URL.match(value)):
+    elif isinstance(value, str) and (holds_secret(value) or hide_keys(value) != value):
         raise ConfigError(
             f"{where}: the value of {name} holds a key or a password, which do not belong here;"
             f" {advice}"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
-from pytest_mlab.core.wire import trial_properties
 from pytest_mlab.errors import StoreError
 from pytest_mlab.plugin.selection import Selection
 from pytest_mlab.plugin.trial import nearby
+from pytest_mlab.reporting.junit import trial_properties
 from pytest_mlab.store.trialdir import TrialDir
 
 

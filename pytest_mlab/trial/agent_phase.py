@@ -35,6 +35,7 @@ from pytest_mlab.errors import (
     TrialOver,
 )
 from pytest_mlab.lib import identity
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.store.events import AgentEnded, Note, TrialStarted
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.snapshots import Snapshots
@@ -49,7 +50,6 @@ from pytest_mlab.trial.model_stack import make_model
 from pytest_mlab.trial.outcome import AgentPart
 from pytest_mlab.trial.packages import check_packages
 from pytest_mlab.trial.person import TerminalPerson
-from pytest_mlab.trial.process.child_env import Redactor
 from pytest_mlab.trial.program import Programs
 from pytest_mlab.trial.provision import provision
 from pytest_mlab.trial.redacted import RedactedJournal

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from pytest_mlab.core.model_api import Model, ModelClient
 from pytest_mlab.core.plan import Models
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.store.events import Note
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.trial.account import Account
 from pytest_mlab.trial.job import Job
 from pytest_mlab.trial.metering import MeteredModel
-from pytest_mlab.trial.process.child_env import Redactor
 
 if TYPE_CHECKING:
     from pytest_mlab.models.recording.format import RecordingFile

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal, NoReturn
 
 from pytest_mlab import errors
-from pytest_mlab.core.model_api import Message, ModelFacts, ModelReply, ModelRequest
+from pytest_mlab.core.model_api import ModelFacts, ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError, ReplayError
 from pytest_mlab.models.recording.format import RecordedCall, RecordedError, Recording
 from pytest_mlab.models.recording.matching import Part, comparable, difference
@@ -43,7 +43,7 @@ class ReplayClient:
     ) -> None:
         self._recording = recording
         self._unused = list(recording.calls)
-        self._parts = {call.number: comparable(call.request) for call in recording.calls}
+        self._parts = {call.number: comparable(call.request, clean) for call in recording.calls}
         self._name = name
         self._mode = mode
         self._clean = clean
@@ -88,7 +88,7 @@ class ReplayClient:
         if self.fault:
             raise ReplayError(self.fault)
         self.asked += 1
-        now = comparable(self._cleaned(request))
+        now = comparable(request, self._clean)
         found = next((call for call in self._unused if self._parts[call.number] == now), None)
         if found is None:
             found = self._next(request)
@@ -131,15 +131,6 @@ class ReplayClient:
     def _refuse(self, why: str) -> NoReturn:
         self.fault = why
         raise ReplayError(why)
-
-    def _cleaned(self, request: ModelRequest) -> ModelRequest:
-        return replace(request, messages=tuple(map(self._cleaned_message, request.messages)))
-
-    def _cleaned_message(self, message: Message) -> Message:
-        calls = tuple(
-            replace(call, arguments=self._clean(call.arguments)) for call in message.tool_calls
-        )
-        return replace(message, content=self._clean(message.content), tool_calls=calls)
 
     def _here(self, reply: ModelReply) -> ModelReply:
         """``reply`` with the folder of this trial where it names that of the recorded one."""
