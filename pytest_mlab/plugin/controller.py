@@ -71,7 +71,7 @@ class Controller:
         self.policy = GatePolicy.resolve(options.gate, options.fail_under)
         with usage_errors():
             self.planned: Planned = planning.make_plan(
-                options, config.rootpath, probe=not config.option.collectonly
+                options, config.rootpath, probe=options.plan or not config.option.collectonly
             )
             self.terminal = (
                 None if config.option.collectonly else find_terminal(config, self.planned.plan)

@@ -30,6 +30,10 @@ def start(session: pytest.Session, options: MlabOptions) -> None:
         config.pluginmanager.register(controller, "mlab-controller")
         brief, planned = controller.brief, controller.planned
         plan, passed_over, left_out = planned.plan, planned.passed_over, dict(planned.left_out)
+        if options.plan:
+            from pytest_mlab.plugin.plan_only import PlanOnly
+
+            config.pluginmanager.register(PlanOnly(controller), "mlab-plan")
         if is_distributed(config):
             config.pluginmanager.register(Distribution(controller), "mlab-distribution")
     collect.register_modalities(config, [task.modality for task in brief.tasks.values()])
