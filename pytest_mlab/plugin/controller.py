@@ -44,9 +44,16 @@ def control(
     collect_only = bool(config.option.collectonly)
     refuse_modes(config)
     with usage_errors():
-        planned = planning.make_plan(options, config.rootpath, probe=not collect_only)
+        planned = planning.make_plan(
+            options, config.rootpath, probe=options.plan or not collect_only
+        )
     if collect_only:
-        config.pluginmanager.register(CollectOnly(planned), "mlab-selection")
+        collecting = CollectOnly(planned)
+        config.pluginmanager.register(collecting, "mlab-selection")
+        if options.plan:
+            from pytest_mlab.plugin.plan_only import PlanOnly
+
+            config.pluginmanager.register(PlanOnly(collecting), "mlab-plan")
         return planned, _brief(planned, None)
     brief = _brief(planned, find_terminal(config, planned.plan))
     with usage_errors():

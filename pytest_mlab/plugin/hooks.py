@@ -42,6 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[OPTIONS] = options
+    if options.plan:
+        from pytest_mlab.plugin.plan_only import collect_only
+
+        collect_only(config)
     collect.register_markers(config)
     if options.active:
         from pytest_mlab.plugin.junitfile import want_junit

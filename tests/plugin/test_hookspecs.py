@@ -156,7 +156,11 @@ from pytest_mlab.core.figure import Figure
 
 
 def pytest_mlab_figures():
-    return [Figure("longest", "longest trial", lambda results: max(r.ledger.steps for r in results))]
+    return [Figure("longest", "longest trial", longest)]
+
+
+def longest(results):
+    return max(result.ledger.steps for result in results)
 """
 
 
