@@ -187,7 +187,7 @@ def test_a_figure_whose_name_is_taken_is_a_usage_error(project: Project) -> None
 def test_a_figure_that_cannot_be_computed_fails_the_session_and_spares_the_others(
     project: Project,
 ) -> None:
-    conftest(project, FIGURE.replace("max(", "max(1 / 0, "))
+    conftest(project, FIGURE.replace("max(", "1 / 0 + max("))
     result = project.run("--mlab-agent=reference")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "ZeroDivisionError" in " ".join(result.stdout.str().split())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import Project
+from tests.support.project import WITHOUT, Project
 from tests.support.toy_suite import write_toy_suite
 
 # The first trial ends only when all others have: a worker that had a second one pinned behind it
@@ -129,19 +129,12 @@ def test_a_killed_worker_loses_one_attempt_and_no_other_trial(project: Project) 
     assert case.properties["mlab.outcome"] == "not_run"
 
 
-def test_a_worker_that_dies_after_the_trial_keeps_its_result(project: Project) -> None:
-    name = project.tests(
-        "import os\n\n\ndef test_it(mlab_trial):\n    if mlab_trial.id.repeat == 1:\n       "
-        " os._exit(3)\n"
-    )
-    result = project.run("--mlab-agent=reference", "--mlab-repeats=3", "-n", "2", name)
-    result.stdout.fnmatch_lines(["the worker died after the trial had ended: success: *"])
-    assert project.summary()["subjects"][0]["success"]["successes"] == 3
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-
-
-def test_a_stop_at_the_first_failure_starts_nothing_new(project: Project) -> None:
-    result = project.run("--mlab-agent=baseline", "--mlab-repeats=6", "-n", "1", "-x")
+def test_a_stop_at_the_first_failure_starts_nothing_new_with_worksteal_as_well(
+    project: Project,
+) -> None:
+    args = ("--mlab-agent=baseline", "--mlab-repeats=6", "-n", "1", "-x", "-v")
+    result = project.run(*args, "--dist=worksteal")
+    result.stdout.fnmatch_lines(["scheduling tests via OneItemScheduler"])
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert len(list(project.run_dir.glob("trials/*/*/*/result.json"))) == 1
     result.stdout.fnmatch_lines(
@@ -156,19 +149,15 @@ def test_modes_that_run_trials_twice_are_refused(project: Project, mode: str) ->
     result.stderr.fnmatch_lines([f"ERROR: --dist={mode} cannot run mlab trials: it *"])
 
 
-def test_worksteal_hands_out_one_trial_at_a_time_too(project: Project) -> None:
-    result = project.run("--mlab-agent=reference", "-n", "1", "--dist=worksteal", "-v")
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(["scheduling tests via OneItemScheduler"])
-
-
-def test_modes_are_nobodys_business_without_trials(project: Project) -> None:
+def test_modes_are_allowed_without_trials(project: Project) -> None:
     name = project.tests("def test_plain():\n    pass\n")
-    result = project.pytester.runpytest_inprocess("-n", "1", "--dist=loadfile", name)
+    result = project.pytester.runpytest_inprocess(*WITHOUT, "-n", "1", "--dist=loadfile", name)
     result.assert_outcomes(passed=1)
 
 
-def test_a_suite_edited_while_it_runs_is_collected_from_the_plan(project: Project) -> None:
+def test_a_worker_that_dies_after_its_trial_keeps_the_result_and_the_next_collects_the_plan(
+    project: Project,
+) -> None:
     # the session's first trial adds a task and kills its worker: the replacement must collect the
     # planned ids
     name = project.tests(
@@ -180,6 +169,9 @@ def test_a_suite_edited_while_it_runs_is_collected_from_the_plan(project: Projec
         " 'task_suites/toy/another')\n"
     )
     result = project.run("--mlab-agent=reference", "--mlab-repeats=3", "-n", "1", name)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["the worker died after the trial had ended: success: *"])
+    assert project.summary()["subjects"][0]["success"]["successes"] == 3
     assert project.plan() == ["guess-reference-1", "guess-reference-2", "guess-reference-3"]
     assert project.summary()["missing"] == []
