@@ -94,14 +94,6 @@ def test_a_long_trial_holds_no_other_up(project: Project) -> None:
     assert "all_done" in (project.trial("guess/waiter/1") / "trace.jsonl").read_text()
 
 
-def test_trials_start_in_the_plans_order(project: Project) -> None:
-    project.run("--mlab-agent=reference", "--mlab-repeats=5", "-n", "2")
-    started = [project.result(f"guess/reference/{k}")["started_at"] for k in range(1, 6)]
-    # two workers: each next pair starts when one of the pair before has ended
-    assert sorted(started[:2]) < sorted(started[2:4])
-    assert max(started[:3]) < started[4]
-
-
 def test_a_killed_worker_loses_one_attempt_and_no_other_trial(project: Project) -> None:
     project.agent("sleeper", SLEEPER)
     (project.path / "conftest.py").write_text(KILLER)
