@@ -47,7 +47,7 @@ class Figure:
 
         Raises ConfigError when ``compute`` raises or gives something else."""
         try:
-            found = self.compute(results)
+            found: object = self.compute(results)
         except Exception as error:  # the user's own code may raise anything
             raise ConfigError(
                 f"figure {self.name}: compute raised {type(error).__name__}: {error}"

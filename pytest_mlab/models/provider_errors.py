@@ -70,9 +70,9 @@ def is_worth_repeating(error: ModelError) -> bool:
 
 
 def _is_out_of_money(error: Exception) -> bool:
-    """By the providers' own words. A "quota" alone may be one of a minute."""
-    said = f"{getattr(error, 'body', '')} {error}".lower()
-    return any(words in said for words in _OUT_OF_MONEY)
+    """Judged by the providers' own words. "Quota" alone may be a limit a minute."""
+    text = f"{getattr(error, 'body', '')} {error}".lower()
+    return any(words in text for words in _OUT_OF_MONEY)
 
 
 def headers_of(error: Exception) -> dict[str, str]:
@@ -85,7 +85,7 @@ def headers_of(error: Exception) -> dict[str, str]:
 def _words(error: Exception, redact: Callable[[str], str]) -> str:
     text = redact(" ".join(str(error).split()))
     text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s+)+(?=\S)", "", text)
-    text = text.partition(", Received response - <")[0]  # litellm's own objects, of use to nobody
+    text = text.partition(", Received response - <")[0]  # a dump of litellm's own objects
     cause = _system_error(error)
     if cause and cause not in text:
         text = f"{text} ({cause})"
@@ -93,8 +93,7 @@ def _words(error: Exception, redact: Callable[[str], str]) -> str:
 
 
 def _system_error(error: BaseException) -> str:
-    """What the operating system said, such as 'Connection refused', when that lies below
-    ``error``."""
+    """The operating system's words below ``error``, such as 'Connection refused', or ''."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:

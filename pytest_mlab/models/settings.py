@@ -66,7 +66,7 @@ class ModelTable(BaseModel):
 
     @property
     def prices(self) -> TokenPrices | None:
-        """The user's own prices; cached tokens cost what others do unless it is said."""
+        """The user's own prices; without a price of their own, cached tokens cost the same."""
         prompt, completion = self.input_cost_per_token, self.output_cost_per_token
         if prompt is None or completion is None:
             return None
@@ -91,9 +91,7 @@ class ModelTables:
             path = file.expanduser().absolute()
             path = path if path.is_file() else rootdir / file
             if not path.is_file():
-                raise ConfigError(
-                    f"--mlab-models={file}: there is no such file, neither here nor in {rootdir}"
-                )
+                raise ConfigError(f"--mlab-models={file}: no such file here or in {rootdir}")
             return cls._of_file(path)
         own, project = rootdir / FILE, rootdir / "pyproject.toml"
         found = cls._of_project(project) if project.is_file() else cls()
@@ -170,19 +168,15 @@ class ModelTables:
 
 
 def validated(table: Mapping[str, Any], where: str) -> ModelTable:
-    """``table`` when it is one. Raises ConfigError that begins with ``where``."""
+    """``table``, parsed. Raises ConfigError that begins with ``where``."""
     _refuse_keys(table, where)
     try:
         found = ModelTable(**table)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        value = (
-            f" found {json.dumps(first['input'], default=str)};"
-            if first["type"] != "missing"
-            else ""
-        )
+        value = json.dumps(first["input"], default=str)
         raise ConfigError(
-            f"{where}: {'.'.join(map(str, first['loc']))}:{value} {_lower(first['msg'])}"
+            f"{where}: {'.'.join(map(str, first['loc']))}: found {value}; {_lower(first['msg'])}"
         ) from None
     if (found.input_cost_per_token is None) != (found.output_cost_per_token is None):
         raise ConfigError(

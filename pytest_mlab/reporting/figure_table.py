@@ -9,24 +9,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
-from pytest_mlab.core.aggregate import Efficiency, SubjectSummary, TaskSummary
+from pytest_mlab.core.aggregate import Efficiency, Rate, SubjectSummary, TaskSummary
 from pytest_mlab.core.figure import Figure
 from pytest_mlab.core.statistics import Interval
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.reporting import text
 
 Cell = Union[TaskSummary, SubjectSummary]
-OfTask = Callable[[TaskSummary], Any]
-OfSubject = Callable[[SubjectSummary], Any]
 
 
 @dataclass(frozen=True)
 class Column:
-    """How a figure stands in tables: its titles, and its text for a task and for the mean.
+    """How a figure stands in tables: the title in report.md, its text for a task and for the mean.
 
-    ``title`` is report.md's. ``terminal`` is the terminal's title and ``width`` the characters of
-    that column; '' leaves it out there, where 80 columns are all there is. ``models``: it says
-    nothing of agents that call no model. ``mark`` follows a task's text in the terminal."""
+    ``terminal`` is the terminal's title, right-aligned in ``width`` characters; '' leaves it out
+    there, where 80 columns are all there is. ``models``: not applicable without model calls."""
 
     title: str
     task: Callable[[TaskSummary], str]
@@ -34,7 +31,6 @@ class Column:
     terminal: str = ""
     width: int = 0
     models: bool = False
-    mark: Callable[[TaskSummary], str] = lambda _: ""
 
 
 @dataclass(frozen=True)
@@ -45,8 +41,8 @@ class Entry:
     A figure without ``task`` is of whole subjects only, without ``subject`` of tasks only."""
 
     name: str
-    task: OfTask | None
-    subject: OfSubject | None
+    task: Callable[[TaskSummary], Any] | None
+    subject: Callable[[SubjectSummary], Any] | None
     section: str = ""
     junit: str = ""
     column: Column | None = None
@@ -64,26 +60,12 @@ class Entry:
         return self.task if isinstance(cell, TaskSummary) else self.subject
 
 
-def _control(task: TaskSummary) -> float | None:
-    return None if task.control is None else task.control.value
-
-
-def _tried(task: TaskSummary) -> str:
-    return f"{task.rate.successes}/{task.rate.n}"
-
-
-def _valid(task: TaskSummary) -> str:
-    return f"{task.valid_rate.successes}/{task.valid_rate.n}"
-
-
-def _control_tried(task: TaskSummary) -> str:
-    if task.control is None:
-        return text.NONE
-    return f"{task.control.successes}/{task.control.n}"
+def _of(rate: Rate | None) -> str:
+    return text.NONE if rate is None else f"{rate.successes}/{rate.n}"
 
 
 def _per_success(cell: Cell) -> str:
-    # Without a success there is no such price: that is not an unknown one.
+    # Without a success there is no such price, which is not an unknown price.
     cost = cell.efficiency.cost_per_success
     return text.NONE if cost is None else text.dollars(cost)
 
@@ -96,105 +78,79 @@ def _pair(found: Interval | None) -> list[float] | None:
     return None if found is None else [found.low, found.high]
 
 
-def _used(
-    name: str,
-    of: Callable[[Efficiency], Any],
-    junit: str = "",
-    column: Column | None = None,
-    section: str = "efficiency",
-) -> Entry:
+def _used(name: str, of: Callable[[Efficiency], Any], junit: str = "", **more: Any) -> Entry:
     """A figure of what trials used, computed alike for tasks and subjects."""
+    section = more.pop("section", "efficiency")
     return Entry(
-        name, lambda t: of(t.efficiency), lambda s: of(s.efficiency), section, junit, column
+        name, lambda t: of(t.efficiency), lambda s: of(s.efficiency), section, junit, **more
     )
 
 
+SUCCESS = Column("success", lambda t: _of(t.rate), lambda s: text.ratio(s.rate), "success", 7)
+_INTERVAL = Column(
+    "95 % interval",
+    lambda t: text.interval(t.rate.interval),
+    lambda s: text.interval(s.interval),
+    "95% CI",
+    9,
+)
+_VALID = Column("without errors", lambda t: _of(t.valid_rate), lambda s: text.ratio(s.valid_rate))
+CONTROL = Column("control", lambda t: _of(t.control), lambda s: text.ratio(s.control), "control", 7)
+_GAIN = Column(
+    "improvement (median)", lambda t: text.percent(t.gain.median), terminal="improved", width=8
+)
+_NOISE = Column(
+    "within noise",
+    lambda t: str(t.successes_within_noise),
+    lambda s: str(sum(t.successes_within_noise for t in s.tasks)),
+)
+_STEPS = Column("steps", lambda t: text.count(t.efficiency.median_steps), terminal="steps", width=5)
+_TIME = Column(
+    "time", lambda t: text.seconds(t.efficiency.median_seconds), terminal="time", width=6
+)
+_TOKENS = Column(
+    "tokens",
+    lambda t: text.count(t.efficiency.median_tokens),
+    terminal="tokens",
+    width=6,
+    models=True,
+)
+_COST = Column(
+    "$",
+    lambda t: text.dollars(t.efficiency.cost),
+    lambda s: text.dollars(s.efficiency.cost),
+    "$",
+    6,
+    models=True,
+)
+_PRICE = Column("$ a success", _per_success, _per_success, models=True)
+
+# fmt: off
 FIGURES: tuple[Entry, ...] = (
-    Entry(
-        "rate",
-        lambda t: t.rate.value,
-        lambda s: s.rate,
-        "success",
-        column=Column(
-            "success",
-            _tried,
-            lambda s: text.ratio(s.rate),
-            "success",
-            7,
-            mark=lambda t: "*" if t.successes_within_noise else "",
-        ),
-    ),
-    Entry(
-        "interval",
-        lambda t: _pair(t.rate.interval),
-        lambda s: _pair(s.interval),
-        "success",
-        column=Column(
-            "95 % interval",
-            lambda t: text.interval(t.rate.interval),
-            lambda s: text.interval(s.interval),
-            "95% CI",
-            9,
-        ),
-    ),
+    Entry("rate", lambda t: t.rate.value, lambda s: s.rate, "success", column=SUCCESS),
+    Entry("interval", lambda t: _pair(t.rate.interval), lambda s: _pair(s.interval), "success",
+          column=_INTERVAL),
     Entry("successes", lambda t: t.rate.successes, lambda s: s.successes, "success", "successes"),
     Entry("planned", lambda t: t.planned, lambda s: s.planned, "success", "trials"),
     Entry("outcomes", lambda t: {o.value: n for o, n in t.outcomes.items()}, None, "success"),
-    Entry(
-        "rate_without_errors",
-        lambda t: t.valid_rate.value,
-        lambda s: s.valid_rate,
-        "success",
-        "success_rate_without_errors",
-        Column("without errors", _valid, lambda s: text.ratio(s.valid_rate)),
-    ),
+    Entry("rate_without_errors", lambda t: t.valid_rate.value, lambda s: s.valid_rate, "success",
+          "success_rate_without_errors", _VALID),
     Entry("interval_without_errors", lambda t: _pair(t.valid_rate.interval), None, "success"),
     Entry("left_out", lambda t: t.excluded, lambda s: s.excluded, "success", "left_out"),
     Entry("not_run", lambda t: len(t.missing), lambda s: len(s.missing), junit="not_run"),
     Entry("pass_at", lambda t: _by_k(t.pass_at), lambda s: _by_k(s.pass_at), "success"),
     Entry("pass_hat", lambda t: _by_k(t.pass_hat), lambda s: _by_k(s.pass_hat), "success"),
-    Entry(
-        "control_rate",
-        _control,
-        lambda s: s.control,
-        "success",
-        "control_rate",
-        Column("control", _control_tried, lambda s: text.ratio(s.control), "control", 7),
-    ),
+    Entry("control_rate", lambda t: t.control and t.control.value, lambda s: s.control, "success",
+          "control_rate", CONTROL),
     Entry("mean", lambda t: t.gain.mean, lambda s: s.gain, "improvement", "mean_improvement"),
-    Entry(
-        "median",
-        lambda t: t.gain.median,
-        None,
-        "improvement",
-        column=Column(
-            "improvement (median)",
-            lambda t: text.percent(t.gain.median),
-            terminal="improved",
-            width=8,
-        ),
-    ),
-    Entry(
-        "interval",
-        lambda t: _pair(t.gain.interval),
-        lambda s: _pair(s.gain_interval),
-        "improvement",
-    ),
+    Entry("median", lambda t: t.gain.median, None, "improvement", column=_GAIN),
+    Entry("interval", lambda t: _pair(t.gain.interval), lambda s: _pair(s.gain_interval),
+          "improvement"),
     Entry("tasks", None, lambda s: s.gain_tasks, "improvement"),
     Entry("valid_submissions", lambda t: t.gain.n, None, "improvement"),
     Entry("median_score", lambda t: t.median_score, None, "improvement", "median_score"),
-    Entry(
-        "successes_within_noise",
-        lambda t: t.successes_within_noise,
-        None,
-        "improvement",
-        "successes_within_noise",
-        Column(
-            "within noise",
-            lambda t: str(t.successes_within_noise),
-            lambda s: str(sum(t.successes_within_noise for t in s.tasks)),
-        ),
-    ),
+    Entry("successes_within_noise", lambda t: t.successes_within_noise, None, "improvement",
+          "successes_within_noise", _NOISE),
     _used("trials", lambda used: used.n),
     _used("steps", lambda used: used.steps, "steps"),
     _used("seconds", lambda used: used.seconds, "seconds"),
@@ -204,52 +160,15 @@ FIGURES: tuple[Entry, ...] = (
     _used("completion_tokens", lambda used: used.completion_tokens),
     _used("tokens", lambda used: used.tokens, "tokens", section=""),
     _used("model_calls", lambda used: used.model_calls),
-    _used(
-        "median_steps",
-        lambda used: used.median_steps,
-        column=Column(
-            "steps", lambda t: text.count(t.efficiency.median_steps), terminal="steps", width=5
-        ),
-    ),
-    _used(
-        "median_seconds",
-        lambda used: used.median_seconds,
-        column=Column(
-            "time", lambda t: text.seconds(t.efficiency.median_seconds), terminal="time", width=6
-        ),
-    ),
-    _used(
-        "median_tokens",
-        lambda used: used.median_tokens,
-        column=Column(
-            "tokens",
-            lambda t: text.count(t.efficiency.median_tokens),
-            terminal="tokens",
-            width=6,
-            models=True,
-        ),
-    ),
-    _used(
-        "cost_usd",
-        lambda used: used.cost,
-        "cost_usd",
-        Column(
-            "$",
-            lambda t: text.dollars(t.efficiency.cost),
-            lambda s: text.dollars(s.efficiency.cost),
-            "$",
-            6,
-            models=True,
-        ),
-    ),
+    _used("median_steps", lambda used: used.median_steps, column=_STEPS),
+    _used("median_seconds", lambda used: used.median_seconds, column=_TIME),
+    _used("median_tokens", lambda used: used.median_tokens, column=_TOKENS),
+    _used("cost_usd", lambda used: used.cost, "cost_usd", column=_COST),
     _used("cost_usd_per_trial", lambda used: used.cost_per_trial),
-    _used(
-        "cost_usd_per_success",
-        lambda used: used.cost_per_success,
-        "cost_usd_per_success",
-        Column("$ a success", _per_success, _per_success, models=True),
-    ),
+    _used("cost_usd_per_success", lambda used: used.cost_per_success, "cost_usd_per_success",
+          column=_PRICE),
 )
+# fmt: on
 
 OWN = "figures"
 """The object of ``summary.json`` that holds users' own figures."""

@@ -1,4 +1,4 @@
-"""A run's figures: what all reports are made of."""
+"""A run's figures, which all reports show."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_mlab.core.gate import GatePolicy, GateResult, judge_run
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.lib.secrets import Redactor
-from pytest_mlab.reporting.figure_table import FIGURES, Entry, entries
+from pytest_mlab.reporting.figure_table import FIGURES, Cell, Entry, entries
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared, Spending
 from pytest_mlab.trial.stops import NOT_STARTED, Stops
@@ -62,19 +62,17 @@ class RunFigures:
 
     @property
     def missing(self) -> tuple[TrialResult, ...]:
-        """What was planned and has no result, with the reason."""
+        """The planned trials that did not run, with the reason."""
         return tuple(r for r in self.trials if r.outcome is Outcome.NOT_RUN)
 
     @property
     def stopped(self) -> Mapping[str, int]:
-        """Why the run started no further trials, and how many each reason kept from it."""
-        return Counter(
-            result.reason for result in self.missing if result.reason.startswith(NOT_STARTED)
-        )
+        """The reasons why trials were not started, with the number of trials of each."""
+        return Counter(r.reason for r in self.missing if r.reason.startswith(NOT_STARTED))
 
     @property
     def trials(self) -> tuple[TrialResult, ...]:
-        """One result a planned trial."""
+        """One result for every planned trial."""
         return tuple(r for s in self.subjects for t in s.tasks for r in t.results)
 
 
@@ -90,7 +88,8 @@ def _problem(entry: Entry, subjects: Sequence[SubjectSummary]) -> str:
     """Why ``entry`` cannot be computed; '' when it can."""
     try:
         for subject in subjects:
-            for cell in (subject, *subject.tasks):
+            cells: list[Cell] = [subject, *subject.tasks]
+            for cell in cells:
                 entry.of(cell)
     except ConfigError as error:
         return str(error)
@@ -98,8 +97,8 @@ def _problem(entry: Entry, subjects: Sequence[SubjectSummary]) -> str:
 
 
 def stored_results(run: RunDir) -> dict[TrialId, TrialResult]:
-    """The results on disk; a trial that began and did not end is ``not_run`` and its reason says
-    how far it came, one that was not started since the run stops, why it does."""
+    """The results on disk. A trial that began and did not end is ``not_run``, and its reason says
+    how far it came; so is one that was not started because the run stopped."""
     found = run.results()
     stops = Stops.of(run)
     for trial in run.plan.trials:

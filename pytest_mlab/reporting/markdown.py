@@ -44,7 +44,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> 
 
 
 def _cell(value: str) -> str:
-    """``value`` on one line, with what Markdown and HTML would take for markup escaped."""
+    """``value`` on one line, with characters of Markdown's and HTML's markup escaped."""
     flat = " ".join(value.split())
     for mark in ("\\", "|", "`", "*", "<", "["):
         flat = flat.replace(mark, f"\\{mark}")
@@ -52,18 +52,18 @@ def _cell(value: str) -> str:
 
 
 def _gate(gate: GateResult) -> list[str]:
-    floor = (
-        ""
-        if gate.policy.fail_under is None
-        else f", at least {gate.policy.fail_under:.4g} mean success rate"
-    )
+    floor = ""
+    if gate.policy.fail_under is not None:
+        floor = f", at least {gate.policy.fail_under:.4g} mean success rate"
     lines = [f"Gate `{gate.policy.mode}`{floor}: **{gate.word}**."]
-    bad = [] if gate.passed else [v for v in gate.verdicts if not v.passed or v.incomplete]
-    return lines + ([""] if bad else []) + [f"- `{v.name}`: {_cell(v.explanation)}" for v in bad]
+    bad = [v for v in gate.verdicts if not v.passed or v.incomplete]
+    if bad and not gate.passed:
+        lines += ["", *(f"- `{v.name}`: {_cell(v.explanation)}" for v in bad)]
+    return lines
 
 
 def _subject(subject: SubjectSummary, shown: Sequence[Column]) -> list[str]:
-    lines = [f"## {_cell(text.who(subject))}", ""]
+    lines = [f"## {_cell(text.subject_name(subject))}", ""]
     lines += [f"Data {subject.conditions.data}, sandbox {subject.conditions.sandbox}.", ""]
     rows = [
         [task.task, *(_text(c, c.task(task), task.efficiency) for c in shown)]
@@ -82,11 +82,11 @@ def _subject(subject: SubjectSummary, shown: Sequence[Column]) -> list[str]:
         ),
     ]
     if subject.pass_at:
-        shown = ", ".join(
+        chances = ", ".join(
             f"pass@{k} {v:.2f}, pass^{k} {subject.pass_hat[k]:.2f}"
             for k, v in subject.pass_at.items()
         )
-        lines += ["", f"Of k repeats at least one, and all: {shown}."]
+        lines += ["", f"Of k repeats at least one, and all: {chances}."]
     return lines
 
 
@@ -118,9 +118,9 @@ def _notes(figures: RunFigures) -> list[str]:
 
 
 def _trial(result: TrialResult) -> list[str]:
-    reason = (
-        result.reason if len(result.reason) <= _REASON else result.reason[: _REASON - 3] + "..."
-    )
+    reason = result.reason
+    if len(reason) > _REASON:
+        reason = f"{reason[: _REASON - 3]}..."
     score = text.NONE if result.score is None else f"{result.score:.6g}"
     return [result.id.name, result.outcome.value, score, reason]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_mlab.core.aggregate import SubjectSummary
+from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
 from pytest_mlab.core.gate import GateResult
 from pytest_mlab.core.trial import Outcome, TrialResult
 from pytest_mlab.reporting import text
-from pytest_mlab.reporting.figure_table import Column, columns, own
+from pytest_mlab.reporting.figure_table import CONTROL, SUCCESS, Column, columns, own
 from pytest_mlab.reporting.figures import RunFigures
 
 WIDTH = 80
@@ -21,7 +21,7 @@ _MORE_LINES = 5
 
 
 def table(figures: RunFigures, resume: str = "") -> list[str]:
-    """The lines. ``resume`` is the command that runs what is missing, when there is one."""
+    """The lines. ``resume`` is the command that runs the missing trials; '' without one."""
     plan = figures.run.plan
     about = (
         f"run {plan.run_id}: {text.plural(len(plan.trials), 'trial')};"
@@ -59,9 +59,10 @@ _LEGEND = (
 
 
 def gate_lines(gate: GateResult) -> list[str]:
-    """What the gate says: one line when it passes, the reasons when it does not."""
-    floor = "" if gate.policy.fail_under is None else f", fail-under {gate.policy.fail_under:.4g}"
-    name = f"gate {gate.policy.mode}{floor}"
+    """The gate's decision: one line when it passes, the reasons when it does not."""
+    name = f"gate {gate.policy.mode}"
+    if gate.policy.fail_under is not None:
+        name += f", fail-under {gate.policy.fail_under:.4g}"
     lines = [f"{name}: {gate.word}"]
     if gate.passed:
         return lines
@@ -72,13 +73,13 @@ def gate_lines(gate: GateResult) -> list[str]:
 
 
 def _subject(subject: SubjectSummary, figures: RunFigures) -> list[str]:
-    title = text.who(subject)
+    title = text.subject_name(subject)
     own, settings = subject.conditions, figures.run.plan.settings
     if (own.sandbox, own.data) != (settings.sandbox, settings.data):
         title += f" (data {own.data}, sandbox {own.sandbox})"
     shown = [column for column in columns(figures.table) if _is_shown(column, subject)]
     rows = [["task", *(column.terminal for column in shown)]]
-    rows += [[t.task, *(c.task(t) + c.mark(t) for c in shown)] for t in subject.tasks]
+    rows += [[t.task, *(_cell(c, t) for c in shown)] for t in subject.tasks]
     if len(subject.tasks) > 1:
         rows.append([f"mean of {len(subject.tasks)} tasks", *(c.mean(subject) for c in shown)])
     widths = [_TASK_WIDTH, *(column.width for column in shown)]
@@ -88,10 +89,15 @@ def _subject(subject: SubjectSummary, figures: RunFigures) -> list[str]:
     return lines + [line for note in notes for line in text.wrapped(note, WIDTH, "  ")]
 
 
+def _cell(column: Column, task: TaskSummary) -> str:
+    noisy = column is SUCCESS and task.successes_within_noise
+    return column.task(task) + ("*" if noisy else "")
+
+
 def _is_shown(column: Column, subject: SubjectSummary) -> bool:
     if column.models and not subject.efficiency.model_calls:
         return False
-    if column.terminal == "control":
+    if column is CONTROL:
         return subject.control is not None
     return bool(column.terminal)
 
@@ -110,15 +116,15 @@ def _own_figures(subject: SubjectSummary, figures: RunFigures) -> list[str]:
 def _notes(subject: SubjectSummary) -> list[str]:
     notes = [f"ended as: {text.endings(subject)}"]
     if subject.excluded:
-        errors = sum(t.outcomes[o] for t in subject.tasks for o in _ERRORS)
-        gone = len(subject.missing)
-        parts = [f"{text.plural(errors, 'error')} that the agent did not make"] if errors else []
-        parts += [f"{gone} not run"] if gone else []
+        parts = []
+        if errors := sum(t.outcomes[o] for t in subject.tasks for o in _ERRORS):
+            parts.append(f"{text.plural(errors, 'error')} that the agent did not make")
+        if subject.missing:
+            parts.append(f"{len(subject.missing)} not run")
         notes.append(
             f"mean success without {' and '.join(parts)}: {text.ratio(subject.valid_rate)}"
         )
-    noisy = sum(t.successes_within_noise for t in subject.tasks)
-    if noisy:
+    if noisy := sum(t.successes_within_noise for t in subject.tasks):
         verb = "lies" if noisy == 1 else "lie"
         notes.append(
             f"* {noisy} of {subject.successes} successes {verb} within the baseline's own noise"
@@ -158,7 +164,7 @@ def _errors(failed: Sequence[TrialResult]) -> list[str]:
 
 
 def _reasons(results: Sequence[TrialResult]) -> list[str]:
-    """Why, the most frequent reason first, with the trials' names."""
+    """The reasons of ``results``, the most frequent first, each with its trials' names."""
     names: dict[str, list[str]] = {}
     for result in results:
         names.setdefault(result.reason, []).append(result.id.name)

@@ -87,7 +87,7 @@ def run_agent_phase(payload: Mapping[str, Any]) -> None:
         try:
             agent = load_planned_agent(job)
             with contextlib.closing(_open_sandbox(job, agent)) as opened:
-                check_packages(job.task, opened.connection)
+                check_packages(job.task, opened.sandbox, opened.connection)
                 part = _Part(job, opened, journal, redact, payload.get("terminal"))
                 part.play(agent, payload["grace"])
         except _BEFORE as error:

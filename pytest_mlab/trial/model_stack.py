@@ -17,8 +17,8 @@ from pytest_mlab.trial.job import Job
 from pytest_mlab.trial.metering import MeteredModel
 
 if TYPE_CHECKING:
-    from pytest_mlab.models.recording.format import RecordingFile
     from pytest_mlab.models.recording.replay import ReplayClient
+    from pytest_mlab.models.recording.writer import RecordingFile
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ def make_model(
 def _client(job: Job, journal: Journal) -> ModelClient:
     from pytest_mlab.models.litellm_client import LitellmClient
     from pytest_mlab.models.text_tools import TextTools
-    from pytest_mlab.trial.shared_limits import run_gate
+    from pytest_mlab.trial.shared_limits import run_limiter
 
-    return TextTools(LitellmClient(gate=run_gate(job, journal), settings=job.settings.of_model))
+    limiter = run_limiter(job, journal)
+    return TextTools(LitellmClient(limiter=limiter, settings=job.settings.of_model))

@@ -12,9 +12,10 @@ from pytest_mlab.core.model_api import ModelClient
 from pytest_mlab.core.plan import Models
 from pytest_mlab.errors import StoreError
 from pytest_mlab.lib.secrets import Redactor
-from pytest_mlab.models.recording.format import Header, RecordingFile, file_of, read_recording
+from pytest_mlab.models.recording.format import Header, file_of, read_recording
 from pytest_mlab.models.recording.recorder import RecordingClient, cleaner
 from pytest_mlab.models.recording.replay import ReplayClient
+from pytest_mlab.models.recording.writer import RecordingFile
 from pytest_mlab.trial.job import Job
 
 

@@ -21,8 +21,9 @@ from pytest_mlab.core.plan import Models
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
 from pytest_mlab.lib.secrets import Redactor, holds_secret, is_secret_parameter, is_secret_variable
 from pytest_mlab.models.provider_errors import hide_keys, translate
-from pytest_mlab.models.recording.format import Header, RecordingFile
+from pytest_mlab.models.recording.format import Header
 from pytest_mlab.models.recording.recorder import cleaner
+from pytest_mlab.models.recording.writer import RecordingFile
 from pytest_mlab.reporting.figures import RunFigures
 from pytest_mlab.reporting.junit import trial_properties
 from pytest_mlab.reporting.render import write_reports
@@ -52,12 +53,14 @@ _B = "[A-Za-z]{3}[0-9]{2}[A-Za-z]{4}[A-Za-z0-9_-]{20,60}[A-Za-z0-9]"
 SHAPES = (
     f"sk-{_A}{{16,48}}", f"sk-proj-{_B}", f"sk-ant-api03-{_B}", f"sk-or-v1-{_B}", f"sk_live_{_B}",
     f"gsk_[a-z]4{_A}{{30,50}}", f"hf_{_A}{{34}}", f"gh[pousr]_{_A}{{36}}", f"github_pat_{_B}",
-    "(AKIA|ASIA)[0-9A-Z]{16}", "AIza[0-9A-Za-z_-]{35}", "xox[abprs]-[0-9]{10}-[0-9]{10}-[a-z0-9]{20}",
+    "(AKIA|ASIA)[0-9A-Z]{16}", "AIza[0-9A-Za-z_-]{35}",
+    "xox[abprs]-[0-9]{10}-[0-9]{10}-[a-z0-9]{20}",
     f"eyJ{_A}{{15,30}}[.]eyJ{_A}{{15,60}}[.][A-Za-z0-9_-]{{43}}", "key-[0-9a-f]{31}[0-9]",
     f"glpat-{_B}", f"xai-{_A}{{80}}", f"nvapi-{_B}", f"pplx-{_A}{{48}}", f"r8_{_A}{{37}}",
 )  # fmt: skip
 AROUND = (
-    "{}", "key: {}", '"{}"', "(\n{}\n)", "Authorization: Bearer {}", "api_key='{}',", "x={};", "{}.",
+    "{}", "key: {}", '"{}"', "(\n{}\n)", "Authorization: Bearer {}", "api_key='{}',", "x={};",
+    "{}.",
     '{{"k": "{}"}}', "a\t{} b", "https://host/v1?api_key={}&x=1", "https://user:{}@host/v1",
 )  # fmt: skip
 IN_CONTEXT = (
@@ -71,14 +74,17 @@ STAYS = (
     "monkey-business-20240310-123456", "KEYBOARD=us-international", "TOKENIZERS_PARALLELISM=false",
     "sk-learn-style-estimators-are-used-here", "sk-learn-1.5.2", "turkey-20241128-roast-4kg",
     "key-frame", "key-frame-20240310", "key_padding_mask=key_padding_mask", "hf_hub_download",
-    "hf_t5x_base_model_finetuned_v2", "risk-adjusted-return-2024-q3a7b9", "task-0a1b2c3d4e5f60718293",
-    "/home/user/sk-project/data/train_2024.csv", "/usr/lib/python3.11/site-packages/sklearn/base.py",
+    "hf_t5x_base_model_finetuned_v2", "risk-adjusted-return-2024-q3a7b9",
+    "task-0a1b2c3d4e5f60718293",
+    "/home/user/sk-project/data/train_2024.csv",
+    "/usr/lib/python3.11/site-packages/sklearn/base.py",
     "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "bbe0fe2a4c1d9e8f7a6b5c4d3e2f1a0b9c8d7e6f", "550e8400-e29b-41d4-a716-446655440000",
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5Erg==",
     "eyJsb3NzIjogMC41LCAiYWNjdXJhY3kiOiAwLjkxfQ==", "the bearer of bad news", "Bearer tokens",
     "https://host:8080/path?key_frame=12&page=3", "https://user@host/repo.git", "git@host:a/b.git",
-    "api_key=os.environ['MINE']", "https://{user}:{password}@host", "MAX_TOKENS=4096", "AKIArchitecture",
+    "api_key=os.environ['MINE']", "https://{user}:{password}@host", "MAX_TOKENS=4096",
+    "AKIArchitecture",
     "self.x_sk_embedding_2024_layer", "weight_high_2x2_conv3x3_block", "xoxo-lovely-2024",
 )  # fmt: skip
 

@@ -1,8 +1,7 @@
-"""Whether a request is the recorded one, and in what it differs.
+"""Compares a request with the recorded one.
 
-What varies from run to run though nobody changed anything is left out of the comparison: see
-:data:`VOLATILE`. What an agent's own scripts print otherwise (a loss in its eighth digit, a
-progress bar) counts."""
+Texts that vary from run to run by themselves are left out of the comparison: see :data:`VOLATILE`.
+Other output of an agent's own scripts counts, such as a loss in its eighth digit."""
 
 from __future__ import annotations
 
@@ -104,16 +103,12 @@ def difference(recorded: tuple[Part, ...], now: tuple[Part, ...]) -> list[str]:
     lines: list[str] = []
     for title, old, new in _unequal(recorded, now):
         if old is None or new is None:
-            what = (
-                "is there now and was not recorded"
-                if old is None
-                else "was recorded and is not there now"
-            )
-            lines.append(f"{title} {what}:")
-            lines += [
-                f"{'+' if old is None else '-'}{_cut(line)}"
-                for line in (new or old or "").split("\n")
-            ]
+            if old is None:
+                sign, change = "+", "is there now and was not recorded"
+            else:
+                sign, change = "-", "was recorded and is not there now"
+            lines.append(f"{title} {change}:")
+            lines += [f"{sign}{_cut(line)}" for line in (new or old or "").split("\n")]
         else:
             lines.append(f"{title} (- recorded, + now):")
             lines += _unified(old.split("\n"), new.split("\n"))
@@ -142,11 +137,11 @@ def _unified(old: list[str], new: list[str]) -> list[str]:
             before, after = _cut_together(gone.pop(0), line[1:])
             lines += [f"-{before}", f"+{after}"]
         else:
-            lines += [f"-{_cut(one)}" for one in gone]
+            lines += [f"-{_cut(text)}" for text in gone]
             gone.clear()
             place = re.match(r"@@ -(\d+)", line)
             lines.append(f"@@ line {place[1]}" if place else line[:1] + _cut(line[1:]))
-    return lines + [f"-{_cut(one)}" for one in gone]
+    return lines + [f"-{_cut(text)}" for text in gone]
 
 
 def _cut_together(before: str, after: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""A model client that records what another one answers, and what must not enter a recording."""
+"""A model client that records another client's answers, and the texts that must not be recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pytest_mlab.core.model_api import ModelClient, ModelFacts, ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError, StoreError
-from pytest_mlab.models.recording.format import RecordedError, RecordingFile
+from pytest_mlab.models.recording.format import RecordedError
+from pytest_mlab.models.recording.writer import RecordingFile
 
 WORKSPACE = "<mlab:workspace>"
 """What stands in a recording for the folder that the agent's code sees as its own, which differs
@@ -24,8 +25,8 @@ class RecordingClient:
     file: RecordingFile
 
     def complete(self, request: ModelRequest) -> ModelReply:
-        """The other client's answer. Raises what that raises; StoreError when it cannot be written
-        down."""
+        """The other client's answer. Raises its errors, and StoreError when a call cannot be
+        written."""
         begin = time.monotonic()
         try:
             reply = self.client.complete(request)

@@ -22,7 +22,7 @@ class ReplayClient:
     """Implements :class:`pytest_mlab.core.model_api.ModelClient`.
 
     A request gets the first unused reply that was recorded for an equal request, so that calls of
-    several threads find theirs. Without one, ``strict`` raises ReplayError, and raises it again for
+    several threads match. Without one, ``strict`` raises ReplayError, and raises it again for
     every later call; ``lenient`` gives the first unused reply of the same model. ``name`` is the
     recording's file for people; ``clean`` is what was applied to the recorded texts; ``workspace``
     is put where they name one; ``pass_time`` gets the seconds that a call took when it was
@@ -60,7 +60,7 @@ class ReplayClient:
 
     @property
     def left_over(self) -> str:
-        """A sentence on recorded calls that nobody has asked for; '' when there are none."""
+        """A sentence on recorded calls that were not asked for; '' when there are none."""
         recorded, left = len(self._recording.calls), len(self._unused)
         return f"{left} of the {recorded} calls of {self._name} were not asked for" if left else ""
 
@@ -82,7 +82,7 @@ class ReplayClient:
             )
         return known[model]
 
-    # --- finding a call --------------------------------------------------------------------------------------
+    # --- finding a call ---------------------------------------------------------------------------
 
     def _take(self, request: ModelRequest) -> RecordedCall:
         if self.fault:
@@ -113,16 +113,14 @@ class ReplayClient:
             "record again (--mlab-record), or let calls match by position"
             " (--mlab-replay-mode=lenient)"
         ]
-        what = f"call {self.asked} asks something else than call {call.number} of {self._name}"
-        return "\n  ".join([f"the replay does not fit its recording: {what}", *lines])
+        problem = f"call {self.asked} asks something else than call {call.number} of {self._name}"
+        return "\n  ".join([f"the replay does not fit its recording: {problem}", *lines])
 
     def _too_many(self) -> str:
         recorded = len(self._recording.calls)
-        why = (
-            ""
-            if self._recording.whole
-            else " and no end: its trial was killed, or the file was cut"
-        )
+        why = " and no end: its trial was killed, or the file was cut"
+        if self._recording.whole:
+            why = ""
         return (
             f"the replay does not fit its recording: this is call {self.asked}, and {self._name}"
             f" has {recorded}{why}; record the trial again"
@@ -133,7 +131,7 @@ class ReplayClient:
         raise ReplayError(why)
 
     def _here(self, reply: ModelReply) -> ModelReply:
-        """``reply`` with the folder of this trial where it names that of the recorded one."""
+        """``reply`` with this trial's folder in place of the recorded trial's."""
         calls = tuple(
             replace(call, arguments=call.arguments.replace(WORKSPACE, self._workspace))
             for call in reply.tool_calls

@@ -13,9 +13,10 @@ from pytest_mlab.core.model_api import Message, ModelFacts, ModelReply, ModelReq
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import ContextWindowError, ModelError, RateLimitError, ReplayError
 from pytest_mlab.lib.secrets import Redactor
-from pytest_mlab.models.recording.format import Header, RecordedError, RecordingFile, read_recording
+from pytest_mlab.models.recording.format import Header, RecordedError, read_recording
 from pytest_mlab.models.recording.recorder import WORKSPACE, cleaner
 from pytest_mlab.models.recording.replay import ReplayClient
+from pytest_mlab.models.recording.writer import RecordingFile
 
 FACTS = ModelFacts("m", False, 4096)
 HEADER = Header(TrialId("t", "a", "m", 1), "", "", facts={"m": FACTS})

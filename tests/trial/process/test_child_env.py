@@ -16,8 +16,10 @@ def test_always(name: str, needs_model: bool) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "OPENAI_ORGANIZATION", "ANTHROPIC_API_KEY",
-        "AWS_SECRET_ACCESS_KEY", "AZURE_API_VERSION", "GOOGLE_APPLICATION_CREDENTIALS", "VERTEXAI_PROJECT", "HF_TOKEN",
+        "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "OPENAI_ORGANIZATION",
+        "ANTHROPIC_API_KEY",
+        "AWS_SECRET_ACCESS_KEY", "AZURE_API_VERSION", "GOOGLE_APPLICATION_CREDENTIALS",
+        "VERTEXAI_PROJECT", "HF_TOKEN",
         "LITELLM_LOG", "GROQ_API_KEY", "HTTPS_PROXY", "SSL_CERT_FILE", "WATSONX_APIKEY",
     ],
 )  # fmt: skip
@@ -28,8 +30,10 @@ def test_only_with_a_model(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS", "COVERAGE_PROCESS_CONFIG", "COV_CORE_SOURCE",
-     "VIRTUAL_ENV", "PYTHONPATH", "GITHUB_TOKEN", "DATABASE_PASSWORD", "KAGGLE_KEY", "LD_PRELOAD", "MY_PATH"],
+    ["PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS", "COVERAGE_PROCESS_CONFIG",
+     "COV_CORE_SOURCE",
+     "VIRTUAL_ENV", "PYTHONPATH", "GITHUB_TOKEN", "DATABASE_PASSWORD", "KAGGLE_KEY", "LD_PRELOAD",
+     "MY_PATH"],
 )  # fmt: skip
 @pytest.mark.parametrize("needs_model", [True, False])
 def test_never(name: str, needs_model: bool) -> None:
