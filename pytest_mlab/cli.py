@@ -1,4 +1,4 @@
-"""The ``mlab`` command: everything that needs no test session, and no pytest."""
+"""The ``mlab`` command: everything beside running trials, which pytest does."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
+from pytest_mlab.commands import USAGE
 from pytest_mlab.errors import MlabError
 from pytest_mlab.lib.suggest import unknown
 
@@ -29,7 +30,7 @@ COMMANDS = {
     "rescore": "pytest_mlab.commands.rescore",
 }
 
-OK, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 2, 130, 141
+OK, INTERRUPTED, BROKEN_PIPE = 0, 130, 141
 
 
 class Command(Protocol):
@@ -47,14 +48,13 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Exit status: the command's own, 2 for a usage or other mendable error, 130
-    after ctrl-C."""
+    """Run one command. Exit status: the command's own, 2 for an error that the user
+    can fix, 130 after Ctrl-C."""
     words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="backslashreplace"
-            )  # an agent's text must not break an ASCII terminal
+            # an agent's text must not break an ASCII terminal
+            stream.reconfigure(errors="backslashreplace")
     try:
         return _dispatch(words)
     except MlabError as error:
@@ -89,9 +89,12 @@ def _dispatch(words: list[str]) -> int:
     )
     command.add_arguments(parser)
     try:
-        args = parser.parse_args(rest)
+        args, others = parser.parse_known_args(rest)
+        if others and not getattr(command, "PASSES_ON", False):
+            parser.error(f"unrecognized arguments: {' '.join(others)}")
     except SystemExit as done:  # argparse has said what is wrong, or printed the help
         return done.code if isinstance(done.code, int) else USAGE
+    args.others = others
     status = command.run(args)
     sys.stdout.flush()
     return status
@@ -109,8 +112,8 @@ def _overview() -> str:
         )
     lines += [
         "",
-        "mlab COMMAND --help tells a command's arguments.",
-        "pytest --help tells how to run trials (--mlab-*).",
+        "mlab COMMAND --help shows the arguments of a command.",
+        "Trials are run by pytest: mlab options lists its --mlab-* options.",
     ]
     return "\n".join(lines)
 

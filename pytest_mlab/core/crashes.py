@@ -1,4 +1,4 @@
-"""What broke in a script, in one line: from the output of a Python program that failed."""
+"""The failure of a Python script in one line, read from its output."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LIBRARY = re.compile(r"^<|/(site|dist)-packages/|/lib(64)?/python3")
 
 
 def crash_line(output: str) -> str:
-    """``train.py:122: ValueError: …``: the last line of the program's own code that the exception
-    came through, and the exception; '' when ``output`` does not end in a traceback. ``output`` is
-    anybody's text: the line is bounded."""
+    """Such as ``train.py:122: ValueError: …``: the last line of the program's own code in the
+    traceback, and the exception; '' when ``output`` has no traceback. ``output`` is untrusted: the
+    result is at most :data:`LONGEST` characters."""
     lines = output.strip().splitlines()
     frames = [
         match for line in lines if (match := _FRAME.match(line)) and not _LIBRARY.search(match[1])

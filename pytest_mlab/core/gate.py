@@ -1,13 +1,12 @@
-"""Whether a run passes: the gate's policy, a verdict a task and one a subject's suite.
+"""The gate: whether a run passes; one verdict for each task and one for each subject's suite.
 
 - ``trial``: every trial must succeed. A verdict fails when a trial that ran did not; the run also
   fails when a trial is missing.
 - ``aggregate``: trials below their target are data. A verdict fails when the run is incomplete: a
   planned trial has no result, or ended in an infra, provider or task error. With ``fail_under``, a
   subject's suite verdict also fails when its mean success rate over tasks (every planned trial
-  counted) is below that number: one number for the whole, as in coverage's ``--fail-under``; a
-  single task has no floor of its own. The control agent is measured and not judged by
-  ``fail_under``, unless it is the only agent of the run.
+  counted) is below that number, as with coverage's ``--fail-under``; single tasks have no floor.
+  ``fail_under`` does not judge the control agent, unless it is the only agent of the run.
 - ``none``: everything is recorded, nothing fails.
 """
 
@@ -54,8 +53,9 @@ class GatePolicy:
 
     @classmethod
     def resolve(cls, mode: str | None, fail_under: float | None) -> GatePolicy:
-        """The policy of what a user said: ``fail_under`` alone implies ``aggregate``. Raises
-        ConfigError."""
+        """The policy for a user's options; ``fail_under`` alone implies ``aggregate``.
+
+        Raises ConfigError."""
         if mode is None:
             mode = "trial" if fail_under is None else "aggregate"
         return cls(mode, fail_under)  # type: ignore[arg-type]  # checked in __post_init__
@@ -63,11 +63,11 @@ class GatePolicy:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the gate says of one task (or, with ``task`` '', of the suite) for one subject.
+    """The gate's decision on one task (or, with ``task`` '', on the suite) for one subject.
 
-    ``value`` and ``interval`` are the success rate judged; ``need`` says what was asked for,
-    ``explanation`` is the short text of a failure or a pass: figures, need, and what was in the
-    way."""
+    ``value`` and ``interval`` are the success rate that was judged; ``need`` is the condition to
+    pass; ``explanation`` joins the figures, ``need`` and the other outcomes in one line.
+    ``incomplete``: a trial is missing or ended in an error that is not the agent's."""
 
     task: str
     agent: str
@@ -88,7 +88,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class GateResult:
-    """All verdicts of a run: ``tasks`` one a task and subject, ``suites`` one a subject."""
+    """All verdicts of a run: ``tasks`` for each task and subject, ``suites`` for each subject."""
 
     policy: GatePolicy
     tasks: tuple[Verdict, ...]
@@ -101,15 +101,15 @@ class GateResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the run passes as a whole; a run with missing trials only does under ``none``."""
+        """Whether the whole run passes. With missing trials it does so under ``none`` only."""
         if self.policy.mode == "none":
             return True
         return all(v.passed and not v.incomplete for v in self.verdicts)
 
     @property
     def word(self) -> str:
-        """``passed``, ``FAILED``, ``recorded only`` (no gate), ``INCOMPLETE`` (no verdict failed,
-        trials miss)."""
+        """``passed``, ``FAILED``, ``recorded only`` (no gate) or ``INCOMPLETE`` (no verdict failed,
+        but trials are missing)."""
         if self.policy.mode == "none":
             return "recorded only"
         if self.passed:
@@ -140,77 +140,68 @@ def interval_text(interval: Interval | None) -> str:
 
 
 def _judge_task(subject: SubjectSummary, task: TaskSummary, policy: GatePolicy) -> Verdict:
-    incomplete = _incomplete([task])
-    if policy.mode == "trial":
-        passed = task.rate.successes == task.planned - task.outcomes[Outcome.NOT_RUN]
-        need = "every trial succeeds"
-    elif policy.mode == "aggregate":
-        passed = not incomplete
-        need = "every planned trial ends in a result of the agent's own"
-    else:
-        passed = True
-        need = "nothing (record only)"
-    parts = [f"success rate {rate_text(task.rate)}", f"need: {need}", *_others([task])]
+    passed, need = _decide([task], policy)
     return Verdict(
         task=task.task,
         agent=subject.agent,
         model=subject.model,
         passed=passed,
-        incomplete=bool(incomplete),
+        incomplete=_is_incomplete([task]),
         value=task.rate.value,
         interval=task.rate.interval,
         need=need,
-        explanation="; ".join(parts),
+        explanation=_explain(f"success rate {rate_text(task.rate)}", need, [task]),
     )
 
 
 def _judge_suite(subject: SubjectSummary, policy: GatePolicy, *, exempt: bool) -> Verdict:
-    incomplete = _incomplete(subject.tasks)
-    passed, need = True, "nothing (record only)"
-    if policy.mode == "trial":
-        passed = subject.successes == subject.planned - sum(
-            t.outcomes[Outcome.NOT_RUN] for t in subject.tasks
-        )
-        need = "every trial succeeds"
-    elif policy.mode == "aggregate":
-        passed = not incomplete
-        need = "every planned trial ends in a result of the agent's own"
-        if policy.fail_under is not None and not exempt:
-            passed = passed and _reaches(subject.rate, policy.fail_under)
-            need = f"mean success rate of at least {policy.fail_under:.4g}, nothing missing"
-    value = (
-        "unknown"
-        if subject.rate is None
-        else f"{subject.rate:.4g}{interval_text(subject.interval)}"
-    )
+    passed, need = _decide(subject.tasks, policy)
+    if policy.fail_under is not None and not exempt:
+        passed = passed and _reaches(subject.rate, policy.fail_under)
+        need = f"mean success rate of at least {policy.fail_under:.4g}, nothing missing"
+    mean = "mean success rate unknown"
+    if subject.rate is not None:
+        mean = f"mean success rate {subject.rate:.4g}{interval_text(subject.interval)}"
     count = len(subject.tasks)
-    mean = f"mean success rate {value} over {count} task{'' if count == 1 else 's'}"
+    mean += f" over {count} task{'' if count == 1 else 's'}"
     return Verdict(
         task="",
         agent=subject.agent,
         model=subject.model,
         passed=passed,
-        incomplete=bool(incomplete),
+        incomplete=_is_incomplete(subject.tasks),
         value=subject.rate,
         interval=subject.interval,
         need=need,
-        explanation="; ".join([mean, f"need: {need}", *_others(subject.tasks)]),
+        explanation=_explain(mean, need, subject.tasks),
     )
+
+
+def _decide(tasks: Sequence[TaskSummary], policy: GatePolicy) -> tuple[bool, str]:
+    """Whether ``tasks`` pass, whatever ``fail_under`` is; and the condition in words."""
+    if policy.mode == "trial":
+        ran = sum(task.planned - task.outcomes[Outcome.NOT_RUN] for task in tasks)
+        return sum(task.rate.successes for task in tasks) == ran, "every trial succeeds"
+    if policy.mode == "aggregate":
+        need = "every planned trial ends in a result of the agent's own"
+        return not _is_incomplete(tasks), need
+    return True, "nothing (record only)"
 
 
 def _reaches(rate: float | None, floor: float) -> bool:
-    # 0.1 + 0.2 must reach 0.3
-    return rate is not None and (
-        rate >= floor or math.isclose(rate, floor, rel_tol=1e-9, abs_tol=1e-12)
-    )
+    if rate is None:
+        return False
+    # The mean of rates may miss the floor by rounding alone: 0.1 + 0.2 must reach 0.3.
+    return rate >= floor or math.isclose(rate, floor, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def _incomplete(tasks: Sequence[TaskSummary]) -> int:
-    return sum(t.outcomes[outcome] for t in tasks for outcome in _INCOMPLETE)
+def _is_incomplete(tasks: Sequence[TaskSummary]) -> bool:
+    return any(task.outcomes[outcome] for task in tasks for outcome in _INCOMPLETE)
 
 
-def _others(tasks: Sequence[TaskSummary]) -> list[str]:
-    """How many trials ended in every way but success, such as ``2 below_threshold, 1 not_run``."""
+def _explain(figure: str, need: str, tasks: Sequence[TaskSummary]) -> str:
+    """The figure, the need, and how many trials ended otherwise than in success, such as
+    ``2 below_threshold, 1 not_run``."""
     counts = {o: sum(t.outcomes[o] for t in tasks) for o in Outcome if o is not Outcome.SUCCESS}
-    found = [f"{n} {outcome.value}" for outcome, n in counts.items() if n]
-    return [", ".join(found)] if found else []
+    others = ", ".join(f"{n} {outcome.value}" for outcome, n in counts.items() if n)
+    return "; ".join(filter(None, (figure, f"need: {need}", others)))

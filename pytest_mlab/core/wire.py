@@ -1,8 +1,8 @@
-"""What may travel between processes: flat lists of names and plain builtins.
+"""Values that travel between processes: flat lists of names and plain builtins.
 
-A value that execnet cannot dump ends a whole pytest-xdist session, other workers' results included;
-a ``float`` that is really numpy's is one. So everything goes through :func:`to_wire`, which refuses
-it where it came from."""
+A value that execnet cannot serialize, such as a numpy float, ends a whole pytest-xdist session, the
+other workers' results included. So all values pass :func:`to_wire`, which refuses such a value in
+the process that made it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def to_wire(values: Mapping[str, object]) -> list[tuple[str, Builtin]]:
 
 
 def from_wire(pairs: Iterable[tuple[str, Builtin]]) -> dict[str, Builtin]:
-    """The mapping again. Raises WireError when a name comes twice."""
+    """The mapping again. Raises WireError for a duplicate name."""
     values: dict[str, Builtin] = {}
     for key, value in pairs:
         if key in values:

@@ -25,8 +25,9 @@ from pytest_mlab.lib.suggest import unknown
 from pytest_mlab.planning import recordable as recordings
 from pytest_mlab.planning import requirements
 from pytest_mlab.planning.options import MlabOptions, given
-from pytest_mlab.planning.planned import REPORTS, Planned
+from pytest_mlab.planning.planned import Planned, narrowed
 from pytest_mlab.store.rundir import PLAN, RunDir
+from pytest_mlab.store.runs import REPORTS
 
 if TYPE_CHECKING:
     from pytest_mlab.suites.catalog import Catalog
@@ -141,19 +142,8 @@ def freeze(planned: Planned, options: MlabOptions, rootdir: Path) -> RunDir:
 def narrow(run: RunDir, chosen: Iterable[TrialId]) -> RunDir:
     """The run with only the ``chosen`` trials planned: those that ``-k`` and ``-m`` left out are
     not ``not_run``."""
-    wanted = set(chosen)
-    trials = tuple(trial for trial in run.plan.trials if trial in wanted)
-    if trials == run.plan.trials:
-        return run
-    tasks = {trial.task for trial in trials}
-    agents = {trial.agent for trial in trials}
-    plan = replace(
-        run.plan,
-        trials=trials,
-        tasks=tuple(task for task in run.plan.tasks if task.name in tasks),
-        agents=tuple(agent for agent in run.plan.agents if agent.name in agents),
-    )
-    return _rewrite(run, plan)
+    plan = narrowed(run.plan, chosen)
+    return run if plan.trials == run.plan.trials else _rewrite(run, plan)
 
 
 def _rewrite(run: RunDir, plan: Plan) -> RunDir:

@@ -104,6 +104,7 @@ class MlabOptions:
     gate: str | None = None
     fail_under: float | None = None
     strict: bool = False
+    plan: bool = False
     run_dir: Path | None = None
     resume: str | None = None
     record: Path | None = None
@@ -315,6 +316,14 @@ TABLE: tuple[Option, ...] = (
         parse=switch,
         ini="bool",
     ),
+    Option(
+        "plan",
+        "Show what this command line would run, its worst-case hours and dollars and what is"
+        " missing for it; run nothing",
+        kind="switch",
+        parse=switch,
+        ini="bool",
+    ),
     Option("run-dir", "Folder of this run (default: reports/<run id>)", parse=Path, metavar="DIR"),
     Option(
         "resume",
@@ -447,6 +456,11 @@ def _parse(option: Option, raw: Any, where: str) -> Any:
 
 
 def _check_together(options: MlabOptions) -> None:
+    if options.plan and not options.active:
+        raise ConfigError(
+            "--mlab-plan shows the plan of a run; name a model with --mlab-model, an agent with"
+            " --mlab-agent or a run with --mlab-resume"
+        )
     if options.fail_under is not None and options.gate not in (None, "aggregate"):
         raise ConfigError(
             f"--mlab-fail-under needs --mlab-gate=aggregate, found --mlab-gate={options.gate};"

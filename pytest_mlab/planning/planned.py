@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_mlab.core.plan import Plan
 from pytest_mlab.core.task import Task
-
-REPORTS = "reports"
+from pytest_mlab.core.trial import TrialId
+from pytest_mlab.store.rundir import RunDir
 
 
 @dataclass(frozen=True)
 class Planned:
     """A plan with all that its controller needs.
 
-    ``tasks`` by name; ``blocked`` says by trial name what is missing and the command that mends it;
-    ``path`` is the run directory, which exists only for a ``resumed`` run; ``passed_over`` says why
-    ``auto`` did not take a sandbox that it would have preferred; ``left_out`` are folders of the
-    suite that look like tasks and are none, with the reason."""
+    ``tasks`` by name; ``blocked`` holds, by the name of a trial that cannot run, what is missing
+    and the command that fixes it; ``path`` is the run directory, which exists only for a
+    ``resumed`` run; ``passed_over`` is why ``auto`` did not take a sandbox that it prefers;
+    ``left_out`` are folders of the suite that look like tasks but are not, with the reason."""
 
     plan: Plan
     tasks: Mapping[str, Task]
@@ -28,3 +28,31 @@ class Planned:
     resumed: bool = False
     passed_over: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def narrowed(self, chosen: Iterable[TrialId]) -> Planned:
+        """The same with only the ``chosen`` trials."""
+        plan = narrowed(self.plan, chosen)
+        names = {trial.name for trial in plan.trials}
+        blocked = {name: why for name, why in self.blocked.items() if name in names}
+        return replace(self, plan=plan, blocked=blocked)
+
+    def done(self) -> int:
+        """How many of the trials have a result: none of a new run's."""
+        if not self.resumed:
+            return 0
+        run = RunDir.open(self.path)
+        return sum(run.trial(trial).result() is not None for trial in self.plan.trials)
+
+
+def narrowed(plan: Plan, chosen: Iterable[TrialId]) -> Plan:
+    """``plan`` with only the ``chosen`` trials, and the tasks and agents that they need."""
+    wanted = set(chosen)
+    trials = tuple(trial for trial in plan.trials if trial in wanted)
+    tasks = {trial.task for trial in trials}
+    agents = {trial.agent for trial in trials}
+    return replace(
+        plan,
+        trials=trials,
+        tasks=tuple(task for task in plan.tasks if task.name in tasks),
+        agents=tuple(agent for agent in plan.agents if agent.name in agents),
+    )

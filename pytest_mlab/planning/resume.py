@@ -14,9 +14,9 @@ from pytest_mlab.core.task import Task
 from pytest_mlab.errors import ConfigError, StoreError
 from pytest_mlab.planning import requirements
 from pytest_mlab.planning.options import NEWEST, MlabOptions
-from pytest_mlab.planning.planned import REPORTS, Planned
+from pytest_mlab.planning.planned import Planned
 from pytest_mlab.store.rundir import PLAN, RunDir
-from pytest_mlab.store.runs import find_run
+from pytest_mlab.store.runs import REPORTS, find_run
 
 
 def resume_plan(options: MlabOptions, rootdir: Path, asked: Plan | None) -> Planned:

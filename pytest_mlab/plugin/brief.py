@@ -1,5 +1,4 @@
-"""What a worker is told of a run: where the frozen plan is, and what its tasks' items need to look
-like.
+"""What a worker needs to know of a run: the frozen plan's place, and the looks of its items.
 
 Travels as plain builtins in xdist's ``workerinput``; a worker never looks at suites, keys or
 sandboxes itself, so that all workers, late replacements included, collect the same items."""
@@ -27,13 +26,18 @@ class TaskBrief:
 
 @dataclass(frozen=True)
 class Brief:
-    """``blocked`` says by trial name what is missing and the command that mends it; ``terminal`` is
-    where a person sits, in a run that asks one."""
+    """``blocked`` maps trial names to what is missing and the command that fixes it; ``terminal``
+    is where a person sits, in a run that asks one."""
 
     run_dir: Path
     tasks: Mapping[str, TaskBrief]
     blocked: Mapping[str, str]
     terminal: Terminal | None = None
+
+    @property
+    def selection(self) -> Path:
+        """The file in which a worker leaves its selection: names of trials by node id."""
+        return self.run_dir / "selection.json"
 
     def to_wire(self) -> dict[str, Any]:
         """As plain builtins."""

@@ -7,35 +7,41 @@ from typing import Any
 
 import pytest
 
-from pytest_mlab.plugin.collect import IDLE
-from pytest_mlab.plugin.controller import Controller
-from pytest_mlab.plugin.scheduler import OneItemScheduler
+from pytest_mlab.plugin.brief import Brief
+from pytest_mlab.plugin.ending import Ending
+from pytest_mlab.plugin.roles import worker_count
+from pytest_mlab.plugin.scheduler import IDLE, OneItemScheduler
+from pytest_mlab.plugin.selection import Selection
+from pytest_mlab.plugin.unfinished import Unfinished
 
 
 class Distribution:
-    """The hooks of xdist, on the controller; registered only where xdist is."""
+    """Connects xdist's hooks with the parts of the run that need them."""
 
-    def __init__(self, controller: Controller) -> None:
-        self.controller = controller
+    def __init__(
+        self, brief: Brief, selection: Selection, unfinished: Unfinished, ending: Ending
+    ) -> None:
+        self._brief = brief
+        self._selection = selection
+        self._unfinished = unfinished
+        self._ending = ending
 
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker, replacements included, where the frozen plan is."""
-        node.workerinput["mlab"] = self.controller.brief.to_wire()
+        """Send the brief to a worker, replacements included."""
+        node.workerinput["mlab"] = self._brief.to_wire()
 
     def pytest_xdist_make_scheduler(
         self, config: pytest.Config, log: object
     ) -> OneItemScheduler | None:
         """One trial at a time."""
-        from xdist.workermanage import parse_tx_spec_config
-
-        return OneItemScheduler(len(parse_tx_spec_config(config)), self.controller.count)
+        return OneItemScheduler(worker_count(config), self._ending.count)
 
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:
         """A worker has collected: its selection is in the run directory by now."""
-        self.controller.selection_known(others=any(nodeid != IDLE for nodeid in ids))
+        self._selection.read(others=any(nodeid != IDLE for nodeid in ids))
 
     def pytest_handlecrashitem(
         self, crashitem: str, report: pytest.TestReport, sched: object
     ) -> None:
-        """A worker died in a trial: say what the journal knows."""
-        self.controller.enrich_crash(crashitem, report)
+        """A worker died in a trial: report what the journal knows."""
+        self._unfinished.word_crash(crashitem, report)

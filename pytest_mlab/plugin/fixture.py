@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_mlab.core.trial import TrialId
-from pytest_mlab.plugin.trial import TRIAL, Trial
+from pytest_mlab.plugin.trial import Trial
 
 if TYPE_CHECKING:
     from pytest_mlab.plugin.worker import Worker
@@ -18,9 +18,5 @@ WORKER: pytest.StashKey[Worker] = pytest.StashKey()
 @pytest.fixture
 def mlab_trial(request: pytest.FixtureRequest) -> Trial:
     """A trial of an agent on a task: it runs before the test does; the test judges it."""
-    trial: TrialId = request.param
-    worker = request.config.stash[WORKER]
-    found = worker.trial(trial)
-    request.node.stash[TRIAL] = found
-    request.node.user_properties.extend(worker.properties(found))
-    return found
+    trial_id: TrialId = request.param
+    return request.config.stash[WORKER].trial(request.node, trial_id)

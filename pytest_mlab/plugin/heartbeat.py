@@ -1,7 +1,7 @@
-"""A line every so often on what runs: trials of hours would otherwise look like a hung session.
+"""Periodic lines on running trials: trials of hours would otherwise look like a hung session.
 
-The controller's thread reads the run directory only, the ends of the traces, so that it works the
-same with and without xdist and can never hold a trial up."""
+A thread of the controller reads nothing but the ends of the traces in the run directory, so that it
+works the same with and without xdist and cannot delay a trial."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO, Any
+
+import pytest
 
 from pytest_mlab.core.trial import Outcome, TrialId
 from pytest_mlab.errors import StoreError
@@ -35,30 +37,28 @@ _SHOWN = 8
 
 @dataclass
 class Progress:
-    """How far the trials are; :meth:`lines` looks again. A result once seen is not read again."""
+    """How far the trials are, read again by each call of :meth:`lines`; results are read once."""
 
     run: RunDir
-    trials: Iterable[TrialId]
     clock: Callable[[], float] = time.time
     _done: dict[TrialId, Outcome] = field(default_factory=dict)
 
     def lines(self, elapsed: float) -> list[str]:
         """One line for the run, then one for each running trial; each at most 80 characters."""
-        running, total = [], 0
-        for trial in self.trials:
-            total += 1
-            if trial not in self._done and (text := self._look(trial)):
-                running.append(f"  {trial.name}: {text}")
+        trials = self.run.plan.trials
+        looks = {trial: self._look(trial) for trial in trials if trial not in self._done}
+        running = [f"  {trial.name}: {text}" for trial, text in looks.items() if text]
         counts = Counter(outcome.value for outcome in self._done.values())
         outcomes = ", ".join(f"{n} {name}" for name, n in counts.most_common())
-        head = f"mlab {format_duration(max(1, round(elapsed)))}: {len(self._done)}/{total} done"
+        done = f"{len(self._done)}/{len(trials)} done"
+        head = f"mlab {format_duration(max(1, round(elapsed)))}: {done}"
         head += f" ({outcomes})" if outcomes else ""
         head += f", {len(running)} running"
         more = [f"  and {len(running) - _SHOWN} more"] if len(running) > _SHOWN else []
         return [_cut(line) for line in (head, *running[:_SHOWN], *more)]
 
     def _look(self, trial: TrialId) -> str:
-        """What a trial is doing, '' when it has not begun or is done."""
+        """The state of a trial in words, '' when it has not begun or is done."""
         folder = self.run.trial(trial)
         try:
             result = folder.result()
@@ -86,10 +86,9 @@ class Progress:
             return f"ending as {event.outcome.value}"
         if isinstance(event, ProgramEnded):
             return f"program ended {ago} ago"
-        did = (
-            f"noted {event.kind}" if isinstance(event, Note) else f"went back to step {event.step}"
-        )
-        return f"at work, {did} {ago} ago"
+        if isinstance(event, Note):
+            return f"at work, noted {event.kind} {ago} ago"
+        return f"at work, went back to step {event.step} {ago} ago"
 
 
 def _cut(line: str) -> str:
@@ -97,32 +96,33 @@ def _cut(line: str) -> str:
 
 
 class Heartbeat:
-    """Writes the lines of ``progress`` through ``write`` every ``interval`` seconds from a thread
-    of its own."""
+    """Writes the progress of a run through ``write`` every ``interval`` seconds, from a thread of
+    its own."""
 
-    def __init__(
-        self, progress: Progress, interval: float, write: Callable[[list[str]], None]
-    ) -> None:
-        self._progress = progress
+    def __init__(self, interval: float, write: Callable[[list[str]], None]) -> None:
         self._interval = interval
         self._write = write
-        self._begin = time.monotonic()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="mlab-heartbeat", daemon=True)
+        self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
+    def start(self, run: RunDir) -> None:
         """Begin; the first lines come after one interval."""
+        self._thread = threading.Thread(
+            target=self._beat, args=(Progress(run),), name="mlab-heartbeat", daemon=True
+        )
         self._thread.start()
 
-    def stop(self) -> None:
-        """End, and wait for the thread."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """End, and wait for the thread: nothing may be written between pytest's last lines."""
         self._stop.set()
-        if self._thread.is_alive():
+        if self._thread is not None:
             self._thread.join()
 
-    def _beat(self) -> None:
+    def _beat(self, progress: Progress) -> None:
+        begin = time.monotonic()
         while not self._stop.wait(self._interval):
-            self._write(self._progress.lines(time.monotonic() - self._begin))
+            self._write(progress.lines(time.monotonic() - begin))
 
 
 def terminal_writer(reporter: Any, *, shared: bool) -> Callable[[list[str]], None]:
@@ -134,7 +134,7 @@ def terminal_writer(reporter: Any, *, shared: bool) -> Callable[[list[str]], Non
             # before a test redirects file descriptor 1
             stream = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", errors="replace")
         except (OSError, ValueError):
-            stream = None  # no real file: pytest in a test of its own
+            stream = None  # not a real file: pytest inside a test
 
     def write(lines: list[str]) -> None:
         if stream is not None:

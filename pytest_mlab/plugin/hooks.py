@@ -1,4 +1,4 @@
-"""The pytest plugin: every hook, each a few lines that hand over to the module that knows.
+"""The pytest plugin: every hook of pytest, each a few lines that call the module for it.
 
 Imported in every session of every project that has pytest-mlab installed, so nothing heavy is
 imported here, and nothing happens until a model, an agent or a run to resume is named."""
@@ -12,12 +12,18 @@ import pytest
 
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.planning.options import TABLE, add_flags, resolve
-from pytest_mlab.plugin import collect
-from pytest_mlab.plugin.collect import OPTIONS, RUN
-from pytest_mlab.plugin.fixture import mlab_trial  # noqa: F401 - pytest finds fixtures by their names
+from pytest_mlab.plugin import collect, hookspecs
+from pytest_mlab.plugin.fixture import mlab_trial  # noqa: F401 - pytest finds it by its name
+from pytest_mlab.plugin.scheduler import IdleItem, append_idle
+from pytest_mlab.plugin.stash import OPTIONS, RUN
 
 if TYPE_CHECKING:
     from pytest_mlab.planning.options import MlabOptions
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Make the hooks ``pytest_mlab_*`` known."""
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,6 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[OPTIONS] = options
+    if options.plan:
+        from pytest_mlab.plugin.plan_only import collect_only
+
+        collect_only(config)
     collect.register_markers(config)
     if options.active:
         from pytest_mlab.plugin.junitfile import want_junit
@@ -56,7 +66,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """What is going to run, in a line or two."""
     run = config.stash.get(RUN, None)
-    return [] if run is None else collect.header(run)
+    if run is None:
+        return []
+    from pytest_mlab.plugin.announce import header
+
+    return header(run)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -78,24 +92,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Keep what is meant; under xdist, end the list with the idle item."""
+    """Deselect; under xdist, end the list with the idle item."""
     run = config.stash.get(RUN, None)
     collect.select(config, items, run)
     if run is not None:
-        from pytest_mlab.plugin.scheduler import append_idle
-
         append_idle(session, items)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     """The idle item runs nothing and reports nothing."""
-    return True if isinstance(item, collect.IdleItem) else None
+    return True if isinstance(item, IdleItem) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(
     report: pytest.CollectReport | pytest.TestReport,
 ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-    """Trials below their target have a category of their own where they are no failures."""
+    """Trials below their target have a category of their own where they are not failures."""
     return collect.status(report)

@@ -1,5 +1,4 @@
-"""pytest's own JUnit file of a session with trials: that there is one, where it goes, and what it
-says of the suite.
+"""pytest's own JUnit file of a session with trials: its place, and its properties of the suite.
 
 Under xdist ``record_testsuite_property`` is lost (pytest #7767), so values go to pytest's writer
 itself, on the controller, before it writes."""
@@ -20,8 +19,7 @@ NAME = "junit.xml"
 
 
 def want_junit(config: pytest.Config) -> None:
-    """Have pytest write JUnit even when it was not asked to; :meth:`JUnitFile.place` says where,
-    once it is known."""
+    """Have pytest write JUnit in every run. :meth:`JUnitFile.place` names the file later."""
     if (
         not is_worker(config)
         and not config.option.collectonly
@@ -40,17 +38,11 @@ class JUnitFile:
     @property
     def _writer(self) -> Any:
         """pytest's JUnit writer, None when there is none."""
-        return next(
-            (
-                p
-                for p in self._config.pluginmanager.get_plugins()
-                if hasattr(p, "add_global_property")
-            ),
-            None,
-        )
+        plugins = self._config.pluginmanager.get_plugins()
+        return next((p for p in plugins if hasattr(p, "add_global_property")), None)
 
     def place(self, folder: Path) -> None:
-        """A file that nobody asked for elsewhere goes into ``folder``, the run directory."""
+        """Put the file into ``folder``, the run directory, unless the user named another place."""
         writer = self._writer
         if writer is not None and getattr(writer, "logfile", "") == os.devnull:
             writer.logfile = str(folder / NAME)
@@ -58,15 +50,16 @@ class JUnitFile:
 
     def add_suite_properties(self, properties: Iterable[tuple[str, str]]) -> None:
         """Properties of the whole test suite."""
-        writer = self._writer
-        for name, value in properties if writer is not None else ():
+        if (writer := self._writer) is None:
+            return
+        for name, value in properties:
             writer.add_global_property(name, value)
 
     def copy(self, folder: Path) -> None:
-        """A file that was asked for elsewhere is copied into ``folder``, the run directory."""
+        """Copy a file that the user wanted in another place into ``folder``, the run directory."""
         writer = self._writer
-        file = (
-            Path(getattr(writer, "logfile", "")) if writer is not None and not self._own else None
-        )
-        if file is not None and file.is_file():
+        if writer is None or self._own:
+            return
+        file = Path(getattr(writer, "logfile", ""))
+        if file.is_file():
             shutil.copyfile(file, folder / NAME)

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from pytest_mlab.plugin.collect import IDLE, IdleItem
 from pytest_mlab.plugin.roles import is_distributed, is_worker
+
+IDLE = "mlab-idle"
 
 _REFUSED = {
     "each": "it would run every trial once on each worker",
@@ -23,6 +24,13 @@ _REFUSED = {
     "loadfile": "it runs the trial of a crashed worker again and may hang",
     "loadgroup": "it runs the trial of a crashed worker again and may hang",
 }
+
+
+class IdleItem(pytest.Item):
+    """The end of a worker's list: it runs nothing and is never reported."""
+
+    def runtest(self) -> None:
+        """Never called: see the plugin's ``pytest_runtest_protocol``."""
 
 
 def refuse_modes(config: pytest.Config) -> None:
@@ -41,7 +49,7 @@ def refuse_modes(config: pytest.Config) -> None:
 
 
 def append_idle(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Let a worker's list end with an idle item."""
+    """Add an idle item to the end of a worker's list."""
     if items and is_worker(session.config):
         items.append(IdleItem.from_parent(session, name=IDLE, nodeid=IDLE))
 
@@ -53,8 +61,8 @@ class OneItemScheduler:
     ``ids`` are the node ids that all workers agreed on, the idle item last; ``queue`` holds the
     indices that still wait, in plan order; ``running`` maps each worker to the index that it runs.
     A worker whose list differs (its suite was edited in the middle of a run) is shut down: the same
-    indices would be other trials there. ``counted`` hears the number of items, the idle one left
-    out, whenever xdist has just counted it in."""
+    indices would be other trials there. ``counted`` is called with the number of items, the idle
+    one left out, each time after xdist has counted it in."""
 
     def __init__(self, workers: int, counted: Callable[[int], None] = lambda items: None) -> None:
         self.workers = workers
@@ -113,8 +121,7 @@ class OneItemScheduler:
             self._feed(node)
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
-        """A worker is done with an item: with its trial it is fed again, the idle item is of no
-        interest."""
+        """A worker has done an item: after its trial it gets the next one."""
         if item_index == self.running.get(node):
             self.running[node] = None
             self._feed(node)
@@ -131,7 +138,7 @@ class OneItemScheduler:
         """xdist asks for this only after a steal command, and none is ever sent."""
 
     def remove_node(self, node: Any) -> str | None:
-        """A worker is gone: the id of the trial that it was running, None when it was idle."""
+        """A worker has died: return the id of the trial that it was running, None for none."""
         index = self.running.pop(node)
         self.collections.pop(node, None)
         for other in self.nodes:
@@ -139,8 +146,8 @@ class OneItemScheduler:
         return None if index is None or self.ids is None else self.ids[index]
 
     def _feed(self, node: Any) -> None:
-        fresh = node in self.collections and self.running[node] is None
-        if self.ids is None or not fresh or node.shutting_down:
+        is_idle = node in self.collections and self.running[node] is None
+        if self.ids is None or not is_idle or node.shutting_down:
             return
         if not self.queue:
             node.shutdown()

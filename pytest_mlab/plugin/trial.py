@@ -1,4 +1,4 @@
-"""What a test sees of a trial that has ended."""
+"""The object that tests judge: a trial that has ended."""
 
 from __future__ import annotations
 
@@ -58,8 +58,7 @@ class Files(Mapping[str, bytes]):
 
 @dataclass(frozen=True, repr=False)
 class Trial:
-    """A trial that has ended, for a test to judge. ``result`` holds all facts, the properties the
-    usual ones."""
+    """A trial that has ended. ``result`` holds all facts; the properties are the usual ones."""
 
     result: TrialResult
     run: RunDir
@@ -74,7 +73,7 @@ class Trial:
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended."""
+        """The kind of its end."""
         return self.result.outcome
 
     @property
@@ -138,21 +137,18 @@ class Trial:
         return Files(self.run, self.result.snapshot)
 
     def explain(self) -> str:
-        """The outcome in a few short lines: reason, scores, what was used, where the trace is, how
-        to see it."""
+        """The outcome in a few short lines: reason, scores, use of the budget, the place of the
+        trace and the command that shows it."""
         from pytest_mlab.lib.durations import format_duration
 
         budget = self.run.plan.settings.budget
-        spent = (
-            f"{self.steps} of {budget.max_steps} steps, {format_duration(max(self.seconds, 0.1))}"
-        )
-        spent += (
-            "" if math.isinf(budget.max_seconds) else f" of {format_duration(budget.max_seconds)}"
-        )
+        seconds = format_duration(max(self.seconds, 0.1))
+        spent = f"{self.steps} of {budget.max_steps} steps, {seconds}"
+        if not math.isinf(budget.max_seconds):
+            spent += f" of {format_duration(budget.max_seconds)}"
         if self.tokens:
-            spent += f", {self.tokens} tokens, " + (
-                "price unknown" if self.cost is None else f"${self.cost:.2f}"
-            )
+            price = "price unknown" if self.cost is None else f"${self.cost:.2f}"
+            spent += f", {self.tokens} tokens, {price}"
         scores = [
             ("score", self.score),
             ("baseline", self.baseline),

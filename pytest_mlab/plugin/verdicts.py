@@ -1,5 +1,4 @@
-"""Verdicts as pytest reports: one test a task and subject, one a subject's suite, that nobody has
-to run."""
+"""Verdicts as reports of pytest: tests that are not items, for each task and each suite."""
 
 from __future__ import annotations
 

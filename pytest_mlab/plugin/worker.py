@@ -1,6 +1,6 @@
 """The process that runs trials: a worker of xdist, or pytest itself without one.
 
-Runs each trial once, and turns what a test says about it into a report: a short text in place of a
+Runs each trial once, and turns its test's failure into a report: a short text in place of a
 traceback, and under ``--mlab-gate=aggregate`` or ``none`` a category of its own in place of a
 failure."""
 
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
 
+import pluggy
 import pytest
 
 from pytest_mlab.core.trial import TrialId, TrialResult
@@ -17,9 +19,11 @@ from pytest_mlab.core.wire import Builtin
 from pytest_mlab.errors import DataUnavailable, RequirementMissing
 from pytest_mlab.lib.atomic import write_text
 from pytest_mlab.planning.options import MlabOptions
-from pytest_mlab.plugin.collect import Run, trial_of
+from pytest_mlab.plugin.collect import trials_of
 from pytest_mlab.plugin.roles import is_worker
+from pytest_mlab.plugin.stash import Run
 from pytest_mlab.plugin.trial import TRIAL, Trial, nearby
+from pytest_mlab.plugin.trial_hooks import TrialHooks
 from pytest_mlab.reporting.junit import trial_properties
 from pytest_mlab.reporting.text import wrapped
 from pytest_mlab.store.rundir import RunDir
@@ -29,66 +33,82 @@ from pytest_mlab.trial.stops import Stops
 if TYPE_CHECKING:
     from pytest_mlab.trial.runner import TrialRunner
 
-SELECTION = "selection.json"
 WIDTH = 80
 
 
 class Worker:
     """Runs trials and words their reports; registered where items run."""
 
-    def __init__(self, run: Run, options: MlabOptions, gate: str) -> None:
+    def __init__(self, run: Run, options: MlabOptions, gate: str, hook: pluggy.HookRelay) -> None:
         self._run = run
         self._options = options
         self._gate = gate
-        self._dir: RunDir | None = None
+        self._hook = hook
         self._runner: TrialRunner | None = None
 
-    @property
+    @cached_property
     def directory(self) -> RunDir:
         """The run directory."""
-        if self._dir is None:
-            self._dir = RunDir.open(self._run.brief.run_dir)
-        return self._dir
+        return RunDir.open(self._run.brief.run_dir)
 
-    # --- called by the fixture ---------------------------------------------------------------------------------
+    @cached_property
+    def _hooks(self) -> TrialHooks:
+        # Not before the first trial: by then all conftest.py are known.
+        return TrialHooks(self._hook)
 
-    def trial(self, trial: TrialId) -> Trial:
-        """Run ``trial``, or take its result from disk when it has one. Skips the test when
-        something is missing, and when the run starts no further trial."""
-        stored = self.directory.trial(trial).result()
+    # --- called by the fixture ---
+
+    def trial(self, item: pytest.Item, trial_id: TrialId) -> Trial:
+        """The trial of ``item``: run now, or read from disk when it has a result.
+
+        Skips the test when something is missing or the run starts no further trials; fails it, with
+        the trial's result kept, when a hook of users raised."""
+        stored = self.directory.trial(trial_id).result()
         if stored is not None:
-            return Trial(stored, self.directory)
-        if blocked := self._run.brief.blocked.get(trial.name):
+            return self._give(item, stored)
+        if blocked := self._run.brief.blocked.get(trial_id.name):
             self._missing(blocked)
-        if stopped := Stops.of(self.directory).why(trial):
+        if stopped := Stops.of(self.directory).why(trial_id):
             pytest.skip(stopped)
+        self._hooks.begin(item, trial_id)
         try:
-            result = self._start(trial)
+            result = self._start(trial_id)
         except (DataUnavailable, RequirementMissing) as error:
             self._missing(str(error))
-        return Trial(result, self.directory)
+        trial = self._give(item, result)
+        self._hooks.finish(trial)
+        return trial
 
-    def properties(self, trial: Trial) -> list[tuple[str, Builtin]]:
-        """What JUnit says of a trial's test case."""
+    def _give(self, item: pytest.Item, result: TrialResult) -> Trial:
+        trial = Trial(result, self.directory)
+        item.stash[TRIAL] = trial
+        item.user_properties.extend(self._properties(trial))
+        return trial
+
+    def _properties(self, trial: Trial) -> list[tuple[str, Builtin]]:
         if self._options.junit_properties != "all":
             return []
         return trial_properties(trial.result, f"{nearby(trial.path)}/trace.jsonl")
 
-    def _missing(self, reason: str) -> None:
+    def _missing(self, reason: str) -> NoReturn:
         if self._options.strict:
             pytest.fail(f"{reason} (--mlab-strict)", pytrace=False)
         pytest.skip(reason)
 
-    def _start(self, trial: TrialId) -> TrialResult:
+    def _start(self, trial_id: TrialId) -> TrialResult:
         if self._runner is None:
             from pytest_mlab.trial.runner import TrialRunner
 
-            self._runner = TrialRunner(self.directory.path, terminal=self._run.brief.terminal)
+            self._runner = TrialRunner(
+                self.directory.path,
+                terminal=self._run.brief.terminal,
+                on_event=self._hooks.on_event if self._hooks.wants_events else None,
+            )
         try:
             with kept(self._run.brief.terminal):
-                return self._runner.run(trial)
+                return self._runner.run(trial_id)
         except BaseException:
-            # an interrupt or pytest-timeout: nothing of the trial may outlive it
+            # An interrupt or pytest-timeout: none of the trial's processes may outlive it.
             self.close()
             raise
 
@@ -98,19 +118,15 @@ class Worker:
             runner, self._runner = self._runner, None
             runner.close()
 
-    # --- hooks -------------------------------------------------------------------------------------------------
+    # --- hooks ---
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Tell the controller which trials are left after ``-k`` and ``-m``, before xdist reports
-        the ids."""
+        """Leave the selection after ``-k`` and ``-m`` to the controller, before xdist sends the
+        ids."""
         if is_worker(session.config):
-            names = {
-                item.nodeid: trial.name
-                for item in session.items
-                if (trial := trial_of(item)) is not None
-            }
-            write_text(self._run.brief.run_dir / SELECTION, json.dumps(names))
+            names = {nodeid: trial.name for nodeid, trial in trials_of(session.items).items()}
+            write_text(self._run.brief.selection, json.dumps(names))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -119,12 +135,7 @@ class Worker:
         """Word the report of a test that judged a trial."""
         report = yield
         trial = item.stash.get(TRIAL, None)
-        if (
-            trial is not None
-            and call.excinfo is not None
-            and report.when == "call"
-            and report.failed
-        ):
+        if trial is not None and call.excinfo is not None and report.when == "call":
             self._word(item, trial, call.excinfo, report)
         return report
 
@@ -135,7 +146,7 @@ class Worker:
         error: pytest.ExceptionInfo[BaseException],
         report: pytest.TestReport,
     ) -> None:
-        if not isinstance(error.value, AssertionError):
+        if not report.failed or not isinstance(error.value, AssertionError):
             return
         if not trial.beats_baseline and "beats_baseline" in str(error.traceback[-1].statement):
             report.longrepr = _short(item, trial.explain())
@@ -159,12 +170,11 @@ def _is_soft(gate: str, trial: Trial) -> bool:
 
 
 def _short(item: pytest.Item, text: str) -> str:
-    """``text`` as a failure without a traceback: broken into lines for people, as it is where
-    pytest and JUnit put one message."""
+    """A failure without a traceback: wrapped in the terminal, unwrapped as JUnit's message."""
     lines = [line for long in text.split("\n") for line in wrapped(long, WIDTH, rest="    ")]
     try:
         pytest.fail("\n".join(lines), pytrace=False)
     except pytest.fail.Exception:
-        found: Any = item.repr_failure(pytest.ExceptionInfo.from_current())
-    found.reprcrash.message = text
-    return found  # type: ignore[no-any-return]
+        failure: Any = item.repr_failure(pytest.ExceptionInfo.from_current())
+    failure.reprcrash.message = text
+    return failure  # type: ignore[no-any-return]

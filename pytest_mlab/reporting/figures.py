@@ -104,14 +104,12 @@ def stored_results(run: RunDir) -> dict[TrialId, TrialResult]:
     for trial in run.plan.trials:
         if trial in found:
             continue
-        event = run.trial(trial).last_event()
-        if event is None:
+        how_far = run.trial(trial).how_far()
+        if not how_far:
             if stopped := stops.why(trial):
                 found[trial] = TrialResult(trial, Outcome.NOT_RUN, stopped)
             continue
-        ledger = getattr(event, "ledger", None)
-        where = "before its first step" if ledger is None else f"after {ledger.steps} steps"
         found[trial] = TrialResult(
-            trial, Outcome.NOT_RUN, f"it was started and did not end: the trace stops {where}"
+            trial, Outcome.NOT_RUN, f"it was started and did not end: the trace stops {how_far}"
         )
     return found

@@ -82,6 +82,18 @@ class TrialDir:
         """The trace's last whole event, reading only the file's end."""
         return read_last_event(self.path / TRACE)
 
+    def how_far(self) -> str:
+        """How far the trial came, as its trace shows: ``after 3 steps``; '' without a trace.
+
+        Reads only the file's end. Raises StoreError when the trace is damaged."""
+        event = self.last_event()
+        if event is None:
+            return ""
+        ledger = getattr(event, "ledger", None)
+        if ledger is None or not ledger.steps:
+            return "before its first step"
+        return f"after {ledger.steps} step{'' if ledger.steps == 1 else 's'}"
+
     def restart(self) -> None:
         """Put an earlier attempt's files aside in ``attempts/<n>/``, so that the trial starts
         afresh."""

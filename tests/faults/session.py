@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -25,16 +26,6 @@ COLUMNS = 80
 
 PATIENCE = 120.0
 """Seconds that a session may take before it is given up."""
-
-# What a user's conftest.py cannot say by an option: how long an agent may go on when its budget is
-# used up.
-SHORT_GRACE = """\
-from functools import partial
-
-from pytest_mlab import compose
-
-compose.TrialRunner = partial(compose.TrialRunner, grace=0.5)
-"""
 
 
 @dataclass(frozen=True)
@@ -132,6 +123,7 @@ class Session(Project):
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=heed_ctrl_c,
             )
 
     def _command(self, words: list[str], env: Mapping[str, str] | None) -> Said:
@@ -159,6 +151,12 @@ class Session(Project):
 
         events = read_events(self.trial(trial) / "trace.jsonl")
         return [event.observation for event in events if isinstance(event, StepDone)]
+
+
+def heed_ctrl_c() -> None:
+    """Undo that a shell starts background jobs with SIGINT ignored, which all children inherit: a
+    suite that runs in the background would wait for sessions that cannot be interrupted."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def fits(text: str) -> list[str]:

@@ -18,7 +18,8 @@ from pytest_mlab.evaluation import read_answers, read_submission, text
 def evaluate(submission_dir, answers_dir):
     truth = read_answers(answers_dir / "answers.csv", key="id", columns={"label": text})
     columns = {"label": label}
-    given = read_submission(submission_dir / "submission.csv", key="id", columns=columns, ids=truth, max_mb=1)
+    file = submission_dir / "submission.csv"
+    given = read_submission(file, key="id", columns=columns, ids=truth, max_mb=1)
     return sum(given[one]["label"] == row["label"] for one, row in truth.items()) / len(truth)
 
 

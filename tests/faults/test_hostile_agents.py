@@ -7,19 +7,25 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.session import SHORT_GRACE, Said, Session, fits, marked
+from tests.faults.session import Said, Session, fits, marked
 from tests.support.toy_agents import write_toy_agents
 
 # Processes of the agent's own, outside any sandbox, in sessions of their own; they have the marker
 # in their words.
-DETACHING = """\
+DETACHING = '''\
 import os
 import subprocess
 import sys
 
 from pytest_mlab import Action
 
-SLEEP = "import signal as s, time; [s.signal(n, s.SIG_IGN) for n in (1, 2, 15)]; print(1, flush=1); time.sleep(999)"
+SLEEP = """
+import signal, time
+for number in (1, 2, 15):
+    signal.signal(number, signal.SIG_IGN)
+print(1, flush=True)
+time.sleep(999)
+"""
 
 
 class Agent:
@@ -28,13 +34,12 @@ class Agent:
     def run(self, env):
         env.execute(Action("Execute Script", {"script_name": "train.py"}))
         for _ in range(3):
-            child = subprocess.Popen(
-                [sys.executable, "-c", SLEEP, MARKER], start_new_session=True, stdout=subprocess.PIPE
-            )
+            words = [sys.executable, "-c", SLEEP, MARKER]
+            child = subprocess.Popen(words, start_new_session=True, stdout=subprocess.PIPE)
             child.stdout.read(1)
         env.note("detached", {"pid": child.pid})
         END
-"""
+'''
 
 # Starts the same inside the sandbox, and leaves it there.
 INSIDE = """\
@@ -42,7 +47,8 @@ from pytest_mlab import Action
 
 CODE = '''
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(999)", "MARKER"], start_new_session=True)
+words = [sys.executable, "-c", "import time; time.sleep(999)", "MARKER"]
+child = subprocess.Popen(words, start_new_session=True)
 print("left", child.pid)
 '''
 
@@ -92,7 +98,6 @@ MARKER = "mlab-marked-31415926"
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     found = Session(tmp_path_factory.mktemp("project"))
     write_toy_agents(found.path)
-    (found.path / "conftest.py").write_text(SHORT_GRACE)
     found.agent("parting", DETACHING.replace("MARKER", repr(MARKER)).replace("END", "return"))
     found.agent("fleeing", DETACHING.replace("MARKER", repr(MARKER)).replace("END", "os._exit(0)"))
     found.agent("inside", INSIDE.replace("MARKER", MARKER))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.session import SHORT_GRACE, Said, Session, marked
+from tests.faults.session import Said, Session, marked
 from tests.support.toy_suite import REFERENCE
 
 MARKER = "mlab-marked-27182818"
@@ -60,7 +60,8 @@ time.sleep(600)
 SLEEP = f"""\
 import subprocess, sys, time
 print("before", flush=True)
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", {MARKER!r}], start_new_session=True)
+words = [sys.executable, "-c", "import time; time.sleep(600)", {MARKER!r}]
+subprocess.Popen(words, start_new_session=True)
 time.sleep(600)
 """
 
@@ -72,7 +73,8 @@ def pytest_sessionfinish():
 
     # Not ru_maxrss, which a process takes over from the one that started it.
     lines = Path("/proc/self/status").read_text().splitlines()
-    Path(f"peak-{os.getpid()}").write_text(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+    (peak,) = (line.split()[1] for line in lines if line.startswith("VmHWM"))
+    Path(f"peak-{os.getpid()}").write_text(peak)
 """
 
 SCRIPTS = {
@@ -112,7 +114,7 @@ SEEN = {
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     found = Session(tmp_path_factory.mktemp("project"))
-    (found.path / "conftest.py").write_text(SHORT_GRACE + PEAK)
+    (found.path / "conftest.py").write_text(PEAK)
     for name, script in SCRIPTS.items():
         found.agent(name, AGENT.format(script=script, clean=CLEAN))
     found.agent("sleeping", AGENT.format(script=SLEEP, clean="pass"))

@@ -26,7 +26,8 @@ from pytest_mlab import Action
 SCRIPT = '''
 import subprocess, sys, time
 for _ in range(3):
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(999)", "MARKER-inside"], start_new_session=True)
+    words = [sys.executable, "-c", "import time; time.sleep(999)", "MARKER-inside"]
+    subprocess.Popen(words, start_new_session=True)
 open("begun", "w").close()
 time.sleep(999)
 '''
@@ -180,5 +181,5 @@ def test_sigkill_of_a_worker(killed: Callable[[int], Killed]) -> None:
     assert found.end() == pytest.ExitCode.INTERRUPTED, found.said
     found.assert_nothing_lives()
     assert found.finished() == [1, 2]
-    assert "the worker that ran it died at step 3" in " ".join(found.said.split())
+    assert "the worker that ran it died after 3 steps" in " ".join(found.said.split())
     found.assert_reported(missing=3)

@@ -1,11 +1,9 @@
-"""What a trial needs and this machine lacks: a skip that names the command that mends it, and never
-a green CI job."""
+"""What a trial needs and this machine lacks: a skip that names the command that fixes it."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
 import shlex
 import sys
@@ -75,16 +73,11 @@ def test_gpu(session: Session) -> None:
     said = session.pytest("-rs", "--mlab-agent=good", env={"CUDA_VISIBLE_DEVICES": ""})
     assert_skipped(session, said, "guess-good-1", "the task guess needs 1 GPU", "-m 'not mlab_gpu'")
     assert session.result("third/good/1")["outcome"] == "success"
-    rest = Session(session.path, tasks=(), name="rest")
-    said = rest.pytest("--mlab-agent=good", "-m", "not mlab_gpu", env={"CUDA_VISIBLE_DEVICES": ""})
-    assert said.ret == 0
-    assert rest.plan() == ["third-good-1"]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_bubblewrap(session: Session, workers: str) -> None:
+def test_bubblewrap(session: Session) -> None:
     env = without_programs(session.path)
-    said = session.pytest("-rs", "-n", workers, "--mlab-agent=good", "--mlab-task=guess", env=env)
+    said = session.pytest("-rs", "-n", "2", "--mlab-agent=good", "--mlab-task=guess", env=env)
     words = ("bubblewrap does not work here", "to fix: apt-get install bubblewrap")
     assert_skipped(session, said, "guess-good-1", *words)
     assert said.ret == 0
@@ -101,13 +94,9 @@ def test_no_sandbox_at_all_for_code_that_nobody_trusts(session: Session) -> None
         "to fix: apt-get install bubblewrap",
     )
     assert_skipped(session, said, "guess-good-1", *words)
-    mended = Session(session.path, tasks=(), name="mended")
-    said = mended.pytest("--mlab-agent=good", "--mlab-task=guess", "--mlab-sandbox=local", env=env)
-    assert said.ret == 0
-    assert "NO ISOLATION" in said.out
 
 
-def test_data_whose_mending_command_mends(session: Session) -> None:
+def test_data_whose_fixing_command_fixes(session: Session) -> None:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         archive.writestr("raw.txt", "raw")
@@ -133,44 +122,8 @@ def test_data_whose_mending_command_mends(session: Session) -> None:
         assert refused.ret == 1
         assert "/data.zip failed: the server answers 404" in refused.out + refused.err
         server.files["/data.zip"] = archived
-        mended = session.mlab(*shlex.split(fix))
-        assert mended.ret == 0, mended
+        fixed = session.mlab(*shlex.split(fix))
+        assert fixed.ret == 0, fixed
     again = session.pytest("--mlab-resume=run")
     assert again.ret == 0, again.out + again.err
     assert session.summary()["missing"] == []
-
-
-def test_a_cache_that_cannot_be_written(session: Session) -> None:
-    said = session.pytest(
-        "-rs", "--mlab-agent=good", "--mlab-task=guess", env={"MLAB_CACHE_DIR": "/proc/none"}
-    )
-    assert_skipped(
-        session,
-        said,
-        "guess-good-1",
-        "'/proc/none'",
-        "to fix: mlab prepare guess --data mini --cache-dir",
-    )
-
-
-def test_key_under_strict(session: Session) -> None:
-    said = session.pytest("--mlab-strict", "--mlab-task=guess", "--mlab-model=gpt-4-turbo")
-    assert said.ret == pytest.ExitCode.TESTS_FAILED
-    part = said.part("ERROR at setup of test_beats_baseline[guess-research-gpt-4-turbo-1]")
-    assert "OPENAI_API_KEY; to fix: export OPENAI_API_KEY=<your key> (--mlab-strict)" in " ".join(
-        part.split()
-    )
-    assert session.case("guess-research-gpt-4-turbo-1").status == "error"
-    assert os.environ.get("OPENAI_API_KEY") is None
-
-
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_ci_with_nothing_left_to_run(session: Session, workers: str) -> None:
-    for task in TASKS:
-        source = SOURCE.format(
-            ref="http://127.0.0.1:9/data.zip", sha256="0" * 64, rules="http://127.0.0.1:9/rules"
-        )
-        change(session, task, 'kind = "generator"', source)
-    said = session.pytest("-n", workers, "--mlab-agent=good", env={"CI": "true"})
-    assert said.ret == pytest.ExitCode.TESTS_FAILED
-    assert re.search("to fix: mlab prepare (guess|third) --data mini", said.part("nothing-ran"))

@@ -82,7 +82,7 @@ TROUBLE = (
 )
 
 
-def test_a_storm_over_four_workers_loses_no_trial_and_stays_below_the_limit(
+def test_a_storm_over_workers_loses_no_trial_and_stays_below_the_limit(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
     """Every second question is refused, cut off in the middle or failed when it is first asked."""
@@ -106,7 +106,7 @@ def test_a_storm_over_four_workers_loses_no_trial_and_stays_below_the_limit(
         f"--mlab-repeats={TRIALS}",
         f"--mlab-rpm={RPM}",
         "--mlab-gate=none",
-        "-n4",
+        "-n2",
     )
     said = found.pytest(*FEW, *options, env=environment(server, MLAB_MODEL_WINDOW="1"))
     assert said.ret == 0, said.out

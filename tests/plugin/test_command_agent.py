@@ -20,7 +20,8 @@ subprocess.run([sys.executable, "train.py"], check=True)
 ASK = """#!/usr/bin/env python3
 import os, subprocess, sys, urllib.request
 body = b'{"model": "any", "messages": [{"role": "user", "content": "hello"}]}'
-urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)).read()
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+urllib.request.urlopen(urllib.request.Request(url, body)).read()
 subprocess.run([sys.executable, "train.py"], check=True)
 """
 
@@ -78,7 +79,9 @@ def test_its_time_is_bounded(project: Project) -> None:
     assert step["killed_for"] == "timeout"
 
 
-def test_with_workers_and_resumed(project: Project, server: ScriptedServer) -> None:
+def test_with_workers_recorded_resumed_and_replayed(
+    project: Project, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(project, "ask.py", ASK)
     options = [
         "--mlab-agent=command:./ask.py",
@@ -86,14 +89,26 @@ def test_with_workers_and_resumed(project: Project, server: ScriptedServer) -> N
         "--mlab-repeats=2",
         QUIET,
     ]
-    assert project.spawn(*options, "-n", "2").ret == 0
-    trial = "guess/command-ask--gpt-4-turbo/2"
-    (project.trial(trial) / "result.json").unlink()
+    trials = [f"guess/command-ask--gpt-4-turbo/{number}" for number in (1, 2)]
+
+    def ended() -> list[tuple[object, ...]]:
+        results = [project.result(trial) for trial in trials]
+        return [
+            (result["outcome"], result["ledger"]["steps"], result["ledger"]["model_calls"])
+            for result in results
+        ]
+
+    assert project.spawn(*options, "--mlab-record=kept", "-n", "2").ret == 0
+    (project.trial(trials[1]) / "result.json").unlink()
     assert project.spawn(f"--mlab-resume={project.run_dir}", QUIET, run_dir=False).ret == 0
     assert len(server.requests) == 3
-    for number in (1, 2):
-        result = project.result(f"guess/command-ask--gpt-4-turbo/{number}")
-        assert (result["outcome"], result["ledger"]["steps"]) == ("below_threshold", 1)
+    assert ended() == [("below_threshold", 1, 1)] * 2
+
+    monkeypatch.delenv("OPENAI_API_KEY")
+    project.name = "again"
+    assert project.run(*options, "--mlab-replay=kept", "--mlab-run-dir=again").ret == 0
+    assert len(server.requests) == 3
+    assert ended() == [("below_threshold", 1, 1)] * 2
 
 
 def test_a_program_that_is_not_there_is_said_before_anything_runs(project: Project) -> None:
@@ -117,21 +132,3 @@ def test_a_report_says_that_calls_were_not_counted(project: Project) -> None:
     assert project.run("--mlab-agent=command:solve.py", QUIET).ret == 0
     report = (project.run_dir / "report.md").read_text()
     assert "command=solve.py, without a model: calls of its own are not counted" in report
-
-
-def test_recorded_and_replayed(
-    project: Project, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(project, "ask.py", ASK)
-    options = ["--mlab-agent=command:./ask.py", "--mlab-model=gpt-4-turbo", QUIET]
-    assert project.spawn(*options, "--mlab-record=kept").ret == 0
-    monkeypatch.delenv("OPENAI_API_KEY")
-    project.name = "again"
-    assert project.spawn(*options, "--mlab-replay=kept", "--mlab-run-dir=again").ret == 0
-    assert len(server.requests) == 1
-    again = project.result("guess/command-ask--gpt-4-turbo/1")
-    assert (again["outcome"], again["ledger"]["steps"], again["ledger"]["model_calls"]) == (
-        "below_threshold",
-        1,
-        1,
-    )

@@ -38,7 +38,7 @@ def write(run: RunDir, trial: TrialId, event: Event) -> None:
 
 
 def lines(run: RunDir, elapsed: float = 60.0) -> list[str]:
-    return Progress(run, run.plan.trials, clock=lambda: NOW).lines(elapsed)
+    return Progress(run, clock=lambda: NOW).lines(elapsed)
 
 
 def test_nothing_has_begun(tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_beats_until_it_is_stopped(tmp_path: Path) -> None:
         if len(heard) == 2:
             twice.set()
 
-    heartbeat = Heartbeat(Progress(run, run.plan.trials), 0.001, hear)
-    heartbeat.start()
+    heartbeat = Heartbeat(0.001, hear)
+    heartbeat.start(run)
     assert twice.wait(30)
-    heartbeat.stop()
+    heartbeat.pytest_sessionfinish()
     count = len(heard)
-    heartbeat.stop()
+    heartbeat.pytest_sessionfinish()
     assert len(heard) == count
     assert heard[0][0].startswith("mlab 1s: 0/2 done")

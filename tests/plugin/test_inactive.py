@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.support.project import Project
+from tests.support.project import WITHOUT, Project
 
 HEAVY = (
     "litellm",
@@ -33,11 +33,14 @@ sys.exit(pytest.main(sys.argv[1:], plugins=plugins))
 """
 
 
-def test_trials_are_deselected_and_the_rest_runs(project: Project) -> None:
+def test_trials_are_deselected_and_the_rest_runs_whatever_other_options_say(
+    project: Project,
+) -> None:
     name = project.tests(
         "def test_plain():\n    pass\n\n\ndef test_trial(mlab_trial):\n    raise AssertionError\n"
     )
-    result = project.pytester.runpytest_inprocess(name)
+    others = ("--mlab-repeats=3", "--mlab-suite=no-such-suite")
+    result = project.pytester.runpytest_inprocess(*WITHOUT, *others, name)
     result.assert_outcomes(passed=1, deselected=1)
     assert "mlab:" not in result.stdout.str()
     assert not (project.path / "reports").exists()
@@ -64,31 +67,24 @@ def test_nothing_heavy_is_imported(project: Project) -> None:
     assert not {
         name
         for name in ours
-        if name.split(".")[1] in ("store", "suites", "data", "adapters", "runtime")
+        if name.split(".")[1] in {"store", "suites", "data", "models", "sandboxes", "trial"}
     }
 
 
-@pytest.mark.parametrize("args", [("--mlab-repeats=3",), ("--mlab-suite=no-such-suite",)])
-def test_other_options_alone_start_nothing(project: Project, args: tuple[str, ...]) -> None:
-    name = project.tests("def test_plain():\n    pass\n")
-    project.pytester.runpytest_inprocess(*args, name).assert_outcomes(passed=1)
-    assert not (project.path / "reports").exists()
-
-
 def test_markers_are_registered(project: Project) -> None:
-    out = project.pytester.runpytest_inprocess("--markers").stdout.str()
+    out = project.pytester.runpytest_inprocess(*WITHOUT, "--markers").stdout.str()
     assert "@pytest.mark.mlab(task, agent, model, repeat)" in out
     assert "@pytest.mark.mlab_gpu" in out
     assert "@pytest.mark.tabular" in out
 
 
 def test_help_lists_flags_and_settings(project: Project) -> None:
-    out = project.pytester.runpytest_inprocess("--help").stdout.str()
+    out = project.pytester.runpytest_inprocess(*WITHOUT, "--help").stdout.str()
     assert "--mlab-model=NAME" in out
     assert "mlab_max_time (string)" in out
 
 
 def test_a_bad_value_is_a_usage_error_even_so(project: Project) -> None:
-    result = project.pytester.runpytest_inprocess("--mlab-max-time=5x")
+    result = project.pytester.runpytest_inprocess(*WITHOUT, "--mlab-max-time=5x")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --mlab-max-time=5x: '5x' is not a duration*"])

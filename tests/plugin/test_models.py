@@ -33,20 +33,21 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
         yield found
 
 
-def write(project: Project, server: ScriptedServer, **changes: str) -> None:
+def write(
+    project: Project, server: ScriptedServer, file: str = "mlab-models.toml", **changes: str
+) -> None:
     text = MODELS.format(url=server.base_url)
     for old, new in changes.items():
         text = text.replace(old, new)
-    (project.path / "mlab-models.toml").write_text(text, encoding="utf-8")
+    (project.path / file).write_text(text, encoding="utf-8")
 
 
-def test_an_alias_is_the_trials_name_and_its_settings_go_out(
+def test_an_alias_names_the_trial_and_its_settings_go_out_with_every_charged_call(
     project: Project, server: ScriptedServer
 ) -> None:
     write(project, server)
-    server.restart(
-        [research_reply("Execute Script", {"script_name": "train.py"}), submit()], key=KEY
-    )
+    replies = ["no format at all", research_reply("Execute Script", {"script_name": "train.py"})]
+    server.restart([*replies, submit()], key=KEY)
     done = project.spawn(*OPTIONS, "--mlab-model-arg=max_tokens=77", "--mlab-max-cost=1", "-v")
     assert done.ret == 0, done.outlines
     done.stdout.fnmatch_lines(["*guess-research-mine-1*"])
@@ -55,6 +56,8 @@ def test_an_alias_is_the_trials_name_and_its_settings_go_out(
         (body["temperature"], body["max_tokens"]) for body in (r.body for r in server.requests)
     } == {(0.25, 77)}
     ledger = project.result("guess/research--mine/1")["ledger"]
+    assert (ledger["steps"], ledger["model_calls"], len(server.requests)) == (2, 3, 3)
+    assert ledger["usage"]["completion_tokens"] == server.usage.completion_tokens
     assert ledger["usage"]["prompt_tokens"] == server.usage.prompt_tokens
     paid = server.usage.prompt_tokens * 1e-6 + server.usage.completion_tokens * 2e-6
     assert ledger["cost"] == pytest.approx(paid)
@@ -69,12 +72,16 @@ def test_an_alias_is_the_trials_name_and_its_settings_go_out(
 def test_workers_agree_and_a_resumed_run_keeps_its_settings(
     project: Project, server: ScriptedServer
 ) -> None:
-    write(project, server)
+    """The models' file is named in the ini file, as is one of their settings."""
+    (project.path / "pytest.ini").write_text(
+        "[pytest]\nmlab_models = other.toml\nmlab_model_arg = max_tokens=77\n"
+    )
+    write(project, server, file="other.toml")
     server.restart(lambda _: submit(), key=KEY)
     done = project.spawn(*OPTIONS, "--mlab-repeats=2", "-n", "2")
     assert done.ret == 0, done.outlines
     shutil.rmtree(project.trial("guess/research--mine/2"))
-    write(project, server, **{"0.25": "0.75"})
+    write(project, server, file="other.toml", **{"0.25": "0.75"})
     again = project.spawn(f"--mlab-resume={RUN}", *OPTIONS, "--mlab-repeats=2", run_dir=False)
     again.stderr.fnmatch_lines(
         [
@@ -86,38 +93,4 @@ def test_workers_agree_and_a_resumed_run_keeps_its_settings(
     done = project.spawn(f"--mlab-resume={RUN}", "--mlab-gate=none", run_dir=False)
     assert done.ret == 0, done.outlines
     assert [request.body["temperature"] for request in server.requests[asked:]] == [0.25]
-
-
-def test_a_mistake_in_the_file_is_a_usage_error(project: Project, server: ScriptedServer) -> None:
-    write(project, server, temperature="temprature")
-    done = project.spawn(*OPTIONS)
-    assert done.ret == 4
-    done.stderr.fnmatch_lines(
-        ["*mlab-models.toml: models.mine: temprature=0.25: openai takes no such*temperature*"]
-    )
-    assert not project.run_dir.exists()
-
-
-def test_replies_that_do_not_parse_are_charged(project: Project, server: ScriptedServer) -> None:
-    write(project, server)
-    server.restart(["no format at all", "still none", submit()], key=KEY)
-    done = project.spawn(*OPTIONS)
-    assert done.ret == 0, done.outlines
-    ledger = project.result("guess/research--mine/1")["ledger"]
-    assert ledger["model_calls"] == len(server.requests) == 3
-    assert ledger["usage"]["completion_tokens"] == server.usage.completion_tokens
-    assert ledger["steps"] == 1
-
-
-def test_the_settings_of_a_file_by_name_and_of_the_ini_file(
-    project: Project, server: ScriptedServer
-) -> None:
-    write(project, server)
-    (project.path / "mlab-models.toml").rename(project.path / "other.toml")
-    (project.path / "pytest.ini").write_text(
-        "[pytest]\nmlab_models = other.toml\nmlab_model_arg = temperature=0.5\n"
-    )
-    server.restart([submit()], key=KEY)
-    done = project.spawn(*OPTIONS)
-    assert done.ret == 0, done.outlines
-    assert server.requests[0].body["temperature"] == 0.5
+    assert {request.body["max_tokens"] for request in server.requests} == {77}

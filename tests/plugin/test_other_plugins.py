@@ -8,10 +8,13 @@ from tests.support.project import Project
 
 
 @pytest.mark.parametrize(
-    "absent", ["xdist", "cacheprovider", "junitxml", "timeout", "terminal", "terminalprogress"]
+    "absent",
+    [("xdist", "cacheprovider", "junitxml", "timeout", "terminalprogress"), ("terminal",)],
+    ids=len,
 )
-def test_without(project: Project, absent: str) -> None:
-    result = project.spawn("--mlab-agent=reference", "-p", f"no:{absent}")
+def test_without(project: Project, absent: tuple[str, ...]) -> None:
+    words = [word for name in absent for word in ("-p", f"no:{name}")]
+    result = project.spawn("--mlab-agent=reference", *words)
     assert result.ret == 0, result.stdout.str() + result.stderr.str()
     assert project.result("guess/reference/1")["outcome"] == "success"
     assert project.summary()["subjects"][0]["success"]["rate"] == 1.0

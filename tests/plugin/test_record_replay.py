@@ -30,9 +30,11 @@ class Talker:
     needs_model = True
 
     def run(self, env):
-        env.note("inside", {"litellm": "litellm" in sys.modules, "keys": [n for n in os.environ if "API_KEY" in n]})
+        keys = [name for name in os.environ if "API_KEY" in name]
+        env.note("inside", {"litellm": "litellm" in sys.modules, "keys": keys})
         env.execute(Action("Execute Script", {"script_name": "train.py"}))
-        said = env.model.complete("first line\\nHow shall we do it?\\nlast line", temperature=0.5).text
+        prompt = "first line\\nHow shall we do it?\\nlast line"
+        said = env.model.complete(prompt, temperature=0.5).text
         said = env.model.complete(f"Shorter: {said}", role="fast").text
         env.execute(Action("Final Answer", {"final_answer": said}))
 """
@@ -111,7 +113,7 @@ def usage_error(result: pytest.RunResult) -> str:
     return " ".join((result.stderr.str() + result.stdout.str()).split())
 
 
-# --- a replay that fits -------------------------------------------------------------------------------------------
+# --- a replay that fits ---
 
 
 def test_it_needs_no_key_and_no_litellm(project: Project, mine: Path) -> None:
@@ -187,7 +189,7 @@ def test_a_selection_of_the_recorded_tasks(project: Project, replay: Replay) -> 
     )
 
 
-# --- a replay that does not fit -----------------------------------------------------------------------------------
+# --- a replay that does not fit ---
 
 
 def test_a_changed_prompt_is_an_error_in_every_gate(project: Project, replay: Replay) -> None:
@@ -289,7 +291,7 @@ def test_a_damaged_recording_is_an_error_of_its_trial(
     assert project.result(TRIAL[:-1] + "2")["ended_by"] == "submitted"
 
 
-# --- found out at start -------------------------------------------------------------------------------------------
+# --- found out at start ---
 
 
 def test_repeats_beyond_the_recorded_ones(project: Project, replay: Replay) -> None:
@@ -322,7 +324,7 @@ def test_mlab_plan_says_what_is_missing(
     assert "$0.00" in said
 
 
-# --- resuming -----------------------------------------------------------------------------------------------------
+# --- resuming ---
 
 
 def test_a_resumed_run_goes_on_recording_and_replaying(

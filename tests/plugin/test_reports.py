@@ -17,7 +17,7 @@ def done(project: Project) -> Project:
     return project
 
 
-def test_junit_says_all_of_a_trial(done: Project) -> None:
+def test_junit_summary_and_report_say_all_of_a_run(done: Project) -> None:
     cases = done.junit()
     assert set(cases) == {
         TRIAL.format("baseline"),
@@ -47,17 +47,11 @@ def test_junit_says_all_of_a_trial(done: Project) -> None:
     verdict = cases["mlab::guess-reference"]
     assert verdict.properties["mlab.success_rate"] == "1.0"
     assert verdict.properties["mlab.trials"] == "1"
-
-
-def test_junit_says_all_of_the_run(done: Project) -> None:
     suite = done.junit_suite()
     assert suite["mlab.planned"] == "2"
     assert suite["mlab.sandbox"] == "local"
     assert suite["mlab.reference.success_rate"] == "1.0"
     assert suite["mlab.gate_passed"] == "True"
-
-
-def test_summary_and_report(done: Project) -> None:
     summary = done.summary()
     assert summary["planned"] == 2
     assert summary["missing"] == []

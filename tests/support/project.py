@@ -19,20 +19,19 @@ from tests.support.toy_suite import write_toy_suite
 RUN = "run"
 """The run directory, relative to the project, unless a test names another."""
 
+# Loading other plugins costs seconds in each session, and in each of its workers.
+WITHOUT = tuple(
+    word
+    for plugin in ("cacheprovider", "hypothesispytest", "anyio", "langsmith_plugin")
+    for word in ("-p", f"no:{plugin}")
+)
+
 COMMON = (
     "--mlab-suite=toy",
     "--mlab-sandbox=local",
     "--mlab-repeats=1",
     "--mlab-max-time=60s",
-    "-p",
-    "no:cacheprovider",
-    # what other plugins cost, each worker would pay as well
-    "-p",
-    "no:hypothesispytest",
-    "-p",
-    "no:anyio",
-    "-p",
-    "no:langsmith_plugin",
+    *WITHOUT,
 )
 
 

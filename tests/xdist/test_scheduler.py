@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mlab.plugin.collect import IDLE
-from pytest_mlab.plugin.scheduler import OneItemScheduler
+from pytest_mlab.plugin.scheduler import IDLE, OneItemScheduler
 
 
 class FakeWorker:

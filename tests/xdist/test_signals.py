@@ -91,12 +91,12 @@ def output(project: Project) -> Callable[[], str]:
     return lambda: (project.path / "out.txt").read_text()
 
 
-@pytest.mark.parametrize("workers", [0, 2])
 def test_sigterm_reports_what_is_finished_and_leaves_no_orphan(
-    project: Project, workers: int, output: Callable[[], str]
+    project: Project, output: Callable[[], str], shared_cache: Path
 ) -> None:
-    process = start(project, "-n", str(workers))
-    wait_for(holding(project, max(1, workers)), process)
+    """With workers it is that of tests/faults/test_kills.py, as is Ctrl-C."""
+    process = start(project)
+    wait_for(holding(project, 1), process)
     children = descendants(process.pid)
     assert children
     process.send_signal(signal.SIGTERM)
@@ -107,6 +107,11 @@ def test_sigterm_reports_what_is_finished_and_leaves_no_orphan(
     assert project.summary()["planned"] == 4
     assert len(project.summary()["missing"]) == 2
     assert (project.run_dir / "junit.xml").is_file()
+
+    (project.path / "go").touch()
+    project.run(f"--mlab-resume={RUN}", run_dir=False)
+    left = [path for path in (shared_cache / "workspaces").rglob("guess-holder-*") if path.is_dir()]
+    assert left == [], "workspaces of killed trials do not grow in number"
 
 
 def test_kill_of_the_controller_then_resume(project: Project, output: Callable[[], str]) -> None:
@@ -137,26 +142,3 @@ def test_kill_of_the_controller_then_resume(project: Project, output: Callable[[
         s["success"] for s in here.summary()["subjects"]
     ]
     assert set(project.junit()) == set(here.junit())
-
-
-def test_ctrl_c_reports_what_is_finished(project: Project, output: Callable[[], str]) -> None:
-    process = start(project)
-    wait_for(holding(project, 1), process)
-    children = descendants(process.pid)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == pytest.ExitCode.INTERRUPTED, output()
-    assert gone(children)
-    assert "MISSING: 2 of 4" in output()
-
-
-def test_the_workspaces_of_killed_trials_do_not_grow_in_number(
-    project: Project, shared_cache: Path
-) -> None:
-    process = start(project)
-    wait_for(holding(project, 1), process)
-    process.send_signal(signal.SIGTERM)
-    process.wait(PATIENCE)
-    (project.path / "go").touch()
-    project.run(f"--mlab-resume={RUN}", run_dir=False)
-    left = [path for path in (shared_cache / "workspaces").rglob("guess-holder-*") if path.is_dir()]
-    assert left == []
