@@ -113,7 +113,7 @@ def _reports(
     if args.jobs == 1 or len(found) < 2:
         for subject in found:
             _head(subject, settings, args)
-            yield validate(subject, settings, checks, told=partial(_told, args))
+            yield validate(subject, settings, checks, on_result=partial(_told, args))
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context

@@ -1,7 +1,7 @@
 """Where prepared data and downloads are kept.
 
 <cache>/data/<task>/<variant>-<key>/     one prepared variant: public/, answers/, manifest.json
-<cache>/data/<task>/.<variant>.lock      held by whoever prepares it
+<cache>/data/<task>/.<variant>.lock      held while a process prepares it
 <cache>/data/<task>/.tmp-<variant>-…/    work in progress; becomes the former by one rename
 <cache>/downloads/                       whole files by digest, and `.part` files to be resumed
 """

@@ -51,8 +51,8 @@ def is_prepared(task: Task, variant: str, cache: Path, *, verify: bool = False) 
 def refused_rules(
     task: Task, variant: str, cache: Path, consent: Collection[str]
 ) -> DataUnavailable | None:
-    """What :func:`prepare` would raise for rules that the user has not accepted; None when nothing
-    is in the way.
+    """What :func:`prepare` would raise for rules that the user has not accepted; None when all are
+    accepted or the data are ready.
 
     Raises ConfigError when the task has no such variant.
     """
@@ -89,13 +89,12 @@ def prepare(
     progress: bool = False,
     force: bool = False,
 ) -> Prepared:
-    """Fetch, check and convert the data unless that was done; other processes wait for the one that
-    does it.
+    """Fetch, check and convert the data unless they are ready; one process does it, others wait.
 
     ``consent`` names the rules that the user has accepted; ``progress`` reports to stderr;
-    ``force`` does it again. A process that is killed in the middle leaves no data and nothing that
-    hinders the next one. Raises DataUnavailable when something cannot be had, SuiteError when the
-    task is wrong, ConfigError when it has no such variant."""
+    ``force`` prepares again. A process that is killed on the way leaves no data and does not block
+    the next one. Raises DataUnavailable when something cannot be fetched, SuiteError when the task
+    is wrong, ConfigError when it has no such variant."""
     if not force and (ready := is_prepared(task, variant, cache)):
         return ready
     slot = _slot(task, variant, cache)
@@ -161,7 +160,7 @@ def _refuse_faults(task: Task, variant: str, facts: Manifest) -> None:
 
 
 def _sweep(slot: Slot) -> None:
-    """Remove what killed processes left; nobody works there while the lock is ours."""
+    """Remove what killed processes left. The lock is held, so that no other process works here."""
     for left in slot.home.glob(f"{slot.scratch_prefix}*"):
         shutil.rmtree(left, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""What was prepared: every file with size, time and sha256, and one digest of the whole."""
+"""The manifest of prepared data: every file with size, time and sha256, and one digest of all."""
 
 from __future__ import annotations
 
@@ -41,19 +41,20 @@ class Manifest:
 
 
 def take(folder: Path) -> Manifest:
-    """The manifest of the files below ``folder``. Raises SuiteError for links and other files that
-    are no files."""
+    """The manifest of the files below ``folder``. Raises SuiteError for anything but regular files
+    and folders."""
     return Manifest(_facts(folder / "public"), _facts(folder / "answers"))
 
 
 def write(manifest: Manifest, file: Path) -> None:
-    """Store it."""
+    """Write the manifest to ``file`` as JSON."""
     content = {"format": MANIFEST_FORMAT, "digest": manifest.digest, **asdict(manifest)}
     file.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def read(file: Path) -> Manifest | None:
-    """What :func:`write` stored; None when there is nothing, or nothing that can be used."""
+    """The manifest that :func:`write` stored; None when the file is missing, damaged or of another
+    format."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         if content["format"] != MANIFEST_FORMAT:
@@ -92,8 +93,7 @@ def _facts(folder: Path) -> dict[str, FileFact]:
     for name, entry in walk(folder):
         if not entry.is_file(follow_symlinks=False):
             raise SuiteError(
-                f"data.py wrote {folder.name}/{name}, which is a link or no regular file; write"
-                " files only"
+                f"data.py wrote {folder.name}/{name}, which is not a regular file; write files only"
             )
         stat = entry.stat(follow_symlinks=False)
         facts[name] = FileFact(sha256_of(Path(entry.path)), stat.st_size, stat.st_mtime_ns)

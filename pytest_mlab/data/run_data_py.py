@@ -12,8 +12,7 @@ from pytest_mlab.core.task import Task
 from pytest_mlab.data.sources.base import FOREIGN
 from pytest_mlab.errors import DataUnavailable, SuiteError
 
-# What the host's Python may need to start and to find its libraries; no keys, no options of
-# anything.
+# What the host's Python needs to start and to find its libraries. Keys stay out.
 _ENVIRONMENT = (
     "PATH",
     "HOME",
@@ -66,8 +65,8 @@ def run_data_py(task: Task, variant: str, scratch: Path) -> None:
         )
         with process:
             try:
-                # Not communicate(): that would close the pipe which tells the child that its parent
-                # lives.
+                # Not communicate(): that closes the pipe, and its end means to the child that the
+                # parent has died.
                 status = process.wait()
             finally:
                 process.kill()

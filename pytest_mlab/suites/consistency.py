@@ -1,5 +1,4 @@
-"""What the parts of a task must agree on: its table, its files, its description, its measured
-scores."""
+"""Checks across the parts of a task: task.toml, its files, its description, its measured scores."""
 
 from __future__ import annotations
 
@@ -94,7 +93,7 @@ def _requirements(lines: list[str]) -> Iterator[Problem]:
         if reason := _requirement_fault(line):
             yield Problem(
                 ("requirements", index),
-                f'"{line}" is no requirement such as "numpy>=1.26": {reason}',
+                f'"{line}" is not a requirement such as "numpy>=1.26": {reason}',
             )
 
 
@@ -152,15 +151,12 @@ def _baseline(
 ) -> Iterator[tuple[str, str]]:
     for score in (*baseline.scores, baseline.mean):
         if abs(score) >= 1e9 or 0 < abs(score) <= 1e-9:
-            yield (
-                "scores",
-                f"{score:g} is a placeholder, no measured score; run the baseline (mlab measure)",
-            )
+            yield ("scores", f"{score:g} is a placeholder, not a measured score; run mlab measure")
             return
     if baseline.mean <= 0 and content.threshold.absolute is None:
         yield (
             "mean",
-            f"{baseline.mean} found: no share of a baseline of 0 or below; set threshold.absolute",
+            f"{baseline.mean} found: a share of 0 or less means nothing; set threshold.absolute",
         )
     if baseline.measured == "filled-starter" and not (folder / "baseline").is_dir():
         yield "measured", '"filled-starter" found, but the task has no folder baseline/'

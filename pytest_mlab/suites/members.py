@@ -1,4 +1,4 @@
-"""The folders of a suite: which of them are tasks, and why others that look like one are not."""
+"""The folders of a suite: which of them are tasks, and what the others lack."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ def members(suite: Path) -> Mapping[str, Path]:
 
 
 def left_out(suite: Path) -> Mapping[str, str]:
-    """Folders that have an env/ or a scripts/ and yet are no tasks of ``suite``: what each of them
-    lacks."""
+    """What folders with an env/ or a scripts/ lack to be tasks of ``suite``, by their names."""
     taken = members(suite)
     found = {}
     for folder in _folders(suite):
@@ -41,8 +40,8 @@ def left_out(suite: Path) -> Mapping[str, str]:
 
 
 def lacking(folder: Path) -> str:
-    """What ``folder`` lacks to be a task; '' when it is one, and when it has neither an env/ nor a
-    scripts/."""
+    """What ``folder`` lacks to be a task; '' for a task, and for a folder with neither an env/ nor
+    a scripts/."""
     if (folder / TASK_FILE).is_file() or not any(
         (folder / part).is_dir() for part in ("env", "scripts")
     ):

@@ -1,7 +1,6 @@
-"""What the checks of one task share: its data, its sandbox, runs of its baseline and reference,
-evaluations.
+"""What the checks of one task share: its data, its sandbox, runs of its baseline and reference.
 
-Everything is made when a check first asks for it and kept until the task's last check is done.
+Each is made when a check first asks for it and kept until the task's last check is done.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ EVALUATION_TIMEOUT = 600.0
 
 @dataclass(frozen=True)
 class LeakLimits:
-    """From where on something visible counts as a leak (docs/validation.md argues for the
+    """Limits beyond which something visible counts as a leak (docs/validation.md argues for the
     defaults).
 
-    ``error``: share of the errors of always saying the most frequent answer that a visible column
-    saves; ``rank``: absolute rank correlation of a visible number with an answer that is a number;
-    ``bits``: information that a run of answers must have before finding it somewhere means
-    anything; ``windows``: share of the pieces of an answer file without columns that one visible
-    file must hold."""
+    ``error`` (0 to 1): share of the errors of the most frequent answer that a visible column saves.
+    ``rank`` (0 to 1): absolute rank correlation of a visible number with a numeric answer.
+    ``bits``: least information of a run of answers that is searched for.
+    ``windows`` (0 to 1): share of the pieces of an answer file, one without columns, that a visible
+    file holds."""
 
     error: float = 0.9
     rank: float = 0.99
@@ -94,7 +93,7 @@ class Run:
 
     @property
     def score(self) -> float | None:
-        """The score; None when there is none."""
+        """The score, or None."""
         return self.verdict.score if self.verdict else None
 
     @property
@@ -118,8 +117,8 @@ class Bench:
         self._trivials: list[Run] = []
         self._made = ExitStack()
         self.searched: list[str] | None = None
-        """What the thief found when it searched last; it takes seconds, and two checks ask for
-        it."""
+        """What the thief found in its last search. Kept because a search takes seconds and two
+        checks need it."""
 
     def __enter__(self) -> Bench:
         return self
@@ -158,7 +157,7 @@ class Bench:
         return MeteredSandbox(chosen.sandbox)
 
     def folder(self, word: str) -> Path:
-        """A path in the scratch folder that nobody has used."""
+        """A new path in the scratch folder."""
         return self.scratch / f"{word}-{next(self._numbers)}"
 
     def fresh(self) -> Workspace:
@@ -266,7 +265,7 @@ class Bench:
 
 
 def _link(source: str, target: str) -> str:
-    """Copy without copying: who changes a file of the copy replaces it."""
+    """A hard link where that works: files of a copy are replaced, never changed in place."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:

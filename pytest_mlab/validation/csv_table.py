@@ -50,7 +50,8 @@ class Table:
 
 
 def read_table(path: Path, declared: Sequence[str]) -> Table:
-    """The table in a csv file. Raises Unavailable when it is none, or has no column of ids."""
+    """The table in a csv file. Raises Unavailable for another file, and for a table without a
+    column of ids."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = [tuple(line) for line in csv.reader(file) if line]
@@ -69,7 +70,7 @@ def read_table(path: Path, declared: Sequence[str]) -> Table:
 
 
 def numbers(values: Sequence[str]) -> list[float] | None:
-    """The values as numbers; None when one is none."""
+    """The values as numbers; None when a value is not a number."""
     try:
         return [float(value) for value in values]
     except ValueError:
@@ -95,8 +96,7 @@ def constants(table: Table) -> Iterator[tuple[str, Table]]:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Replace a file (never in place: it may be shared with the submission that it is a copy
-    of)."""
+    """Replace a file, never in place: a copied submission shares its files with the original."""
     if os.path.lexists(path):
         path.unlink()
     path.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -23,7 +23,7 @@ def normal(value: str) -> str:
 
 
 def bits(values: Sequence[object]) -> float:
-    """Information in the values: their number times the entropy of their frequencies."""
+    """Bits of information in the values: their number times the entropy of their frequencies."""
     count = len(values)
     return sum(times * math.log2(count / times) for times in Counter(values).values())
 
@@ -32,9 +32,9 @@ def saved(visible: Sequence[str], answers: Sequence[str]) -> float:
     """Share of the errors that knowing ``visible`` saves, compared with always saying the most
     frequent answer.
 
-    Knowing means: saying the value itself, or the most frequent answer of the *other* rows with the
-    same value (so that a column of ids, different in every row, tells nothing). 1 is all of them, 0
-    or less means that it is no help."""
+    A row's answer is predicted as the visible value itself, or as the most frequent answer of the
+    *other* rows with the same value (so that a column of unique ids predicts nothing). 1 means all
+    errors are saved, 0 or less none."""
     count = len(answers)
     frequencies = Counter(answers)
     errors = count - frequencies.most_common(1)[0][1]

@@ -1,4 +1,4 @@
-"""What a check says of a task."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ Status = Literal["ok", "fail", "not_applicable", "not_run"]
 
 
 class Unavailable(MlabError):
-    """Something that a check works on does not exist, because of a fault that another check
-    reports."""
+    """A check cannot be made, because of a fault that another check reports."""
 
 
 @dataclass(frozen=True)

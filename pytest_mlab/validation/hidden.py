@@ -19,7 +19,7 @@ from pytest_mlab.suites.folder import files_of
 from pytest_mlab.validation.bench import Bench
 
 SMALLEST = 16
-"""Bytes below which a file may equal another by chance (an empty file, a lone newline)."""
+"""Bytes. Smaller files may be equal by chance (an empty file, a lone newline)."""
 
 TIMEOUT = 900.0
 _THIEF = Path(__file__).parents[1] / "sandboxes" / "inside" / "thief.py"
@@ -66,8 +66,8 @@ def declared_starters(task: Task, variant: str) -> dict[str, str]:
 
 
 def secrets_of(task: Task, prepared: Prepared) -> list[Secret]:
-    """All hidden files: answers, evaluator, data.py, solutions, raw data. What is declared to be a
-    starter file or shared, and what data.py made public as it is, are none."""
+    """All hidden files: answers, evaluator, data.py, solutions, raw data. Not among them are files
+    that the task declares as starter files or shared, and raw files that data.py makes public."""
     declared = declared_starters(task, prepared.variant)
     shown = set(prepared.files.values())
     answers = {name: Path(entry.path) for name, entry in walk(prepared.answers)}
@@ -96,16 +96,15 @@ PIECE = " holds piece "
 
 
 def found_by_thief(bench: Bench) -> list[str]:
-    """What the thief finds without needles: of the search that was made for them, or of one of its
-    own."""
+    """What the thief finds beside needles: in the search of the check `leaks`, or in a new one."""
     found = search(bench) if bench.searched is None else bench.searched
     return [word for word in found if PIECE not in word]
 
 
 def search(bench: Bench, needles: Sequence[bytes] = ()) -> list[str]:
-    """What the thief finds, also kept as ``bench.searched``. In a sandbox that isolates nothing
-    only the workspace is searched: that the rest of the machine can be seen there is said in every
-    report. Raises SandboxError."""
+    """What the thief finds, also kept as ``bench.searched``. In a sandbox without isolation only
+    the workspace is searched: every report warns that such a sandbox shows the whole machine.
+    Raises SandboxError."""
     workspace = bench.fresh()
     (workspace.root / _NAME).write_bytes(_THIEF.read_bytes())
     connection = bench.open(workspace)

@@ -46,7 +46,9 @@ def mutants(workspace: Path, submission: Submission) -> Iterator[Mutant]:
         yield Mutant(
             "truncated file", _writer(submission.path, content[: len(content) // 2]), False
         )
-        yield Mutant("text that is no program", _writer(submission.path, "this is no program\n"))
+        yield Mutant(
+            "text that is not a program", _writer(submission.path, "this is not a program\n")
+        )
         yield Mutant(
             "a program that fails", _writer(submission.path, "raise SystemExit('fails')\n")
         )

@@ -78,8 +78,7 @@ def unpacked(name: str, data: bytes, closed: Counter[str] | None = None, depth: 
 
 
 def _opener(data: bytes) -> Any:
-    """The function for a file's kind, told by its first bytes: enough of them that a text does not
-    begin so."""
+    """The function for a file's kind, by its first bytes: enough of them that no text begins so."""
     if data[:3] == b"\x1f\x8b\x08":
         return _gzip
     if data[:3] == b"BZh" and data[4:10] == b"1AY&SY":

@@ -39,14 +39,14 @@ def lines(result: Result) -> list[str]:
 def summary(reports: Sequence[Report]) -> list[str]:
     """Of several tasks a line each; then how many passed, and which did not."""
     failed = [report.name for report in reports if not report.passed]
-    told = f"{len(reports) - len(failed)} of {text.plural(len(reports), 'task')} passed"
+    passed = f"{len(reports) - len(failed)} of {text.plural(len(reports), 'task')} passed"
     width = max(len(report.name) for report in reports)
     rows = (
         [f"  {report.name:<{width}}  {_outcome(report)}" for report in reports]
         if len(reports) > 1
         else []
     )
-    return [*rows, f"{told}; not: {', '.join(failed)}" if failed else told]
+    return [*rows, f"{passed}; not: {', '.join(failed)}" if failed else passed]
 
 
 def _outcome(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""Run the checks of one task, and what came out."""
+"""Run the checks of one task and collect their results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """True when nothing failed and nothing was left out for want of something."""
+        """True when no check failed and none could not be made."""
         return all(result.finding.status in ("ok", "not_applicable") for result in self.results)
 
     def facts(self, check: str) -> dict[str, Any]:
@@ -74,16 +74,16 @@ def validate(
     settings: Settings,
     checks: Sequence[Check],
     *,
-    told: Callable[[Result], None] = lambda _: None,
+    on_result: Callable[[Result], None] = lambda _: None,
 ) -> Report:
-    """Make the checks one after the other; ``told`` gets each result at once. Raises
+    """Make the checks one after the other; ``on_result`` gets each result at once. Raises
     ConfigError."""
     results = []
     with Bench(subject, settings) as bench:
         for check in checks:
             begin = time.perf_counter()
             result = Result(check.name, _finding(check, bench), time.perf_counter() - begin)
-            told(result)
+            on_result(result)
             results.append(result)
         sandbox = bench.sandbox.name if "sandbox" in bench.__dict__ else settings.sandbox.name
     try:

@@ -1,5 +1,4 @@
-"""The folder in which a task is tried out: removed at the end, or by the next validation when this
-one was killed."""
+"""The scratch folder of a validation: removed at its end, or after a kill by the next one."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ _LOCK, _SANDBOX = ".owner.lock", ".sandbox"
 @contextmanager
 def scratch_folder(cache: Path, sandbox: str) -> Iterator[Path]:
     """A new folder in ``cache``, where sandboxes can show what is in it; its name begins the labels
-    of the sandboxes, of the kind ``sandbox``, that belong to it. Its owner holds a lock in it,
-    which the kernel takes from a dead one."""
+    of the sandboxes, of the kind ``sandbox``, that belong to it. Its owner holds a lock in it; the
+    kernel releases the lock of a dead process."""
     from filelock import FileLock
 
     place = cache / "workspaces"
@@ -45,12 +44,12 @@ def sweep(cache: Path) -> Iterator[str]:
         with _changing(cache):
             try:
                 with FileLock(folder / _LOCK, timeout=0):
-                    told = _end_sandboxes(folder)
+                    sandboxes_ended = _end_sandboxes(folder)
                     shutil.rmtree(folder, ignore_errors=True)
-            except (Timeout, FileNotFoundError):  # its owner lives, or has just removed it
+            except (Timeout, FileNotFoundError):  # in use, or its owner has just removed it
                 continue
         what = f"{folder} cannot be removed" if folder.exists() else f"removed {folder.name}"
-        yield f"{what}, left by a validation that was killed{told}"
+        yield f"{what}, left by a validation that was killed{sandboxes_ended}"
 
 
 def label_of(folder: Path) -> str:
@@ -71,7 +70,7 @@ def _end_sandboxes(folder: Path) -> str:
 
 @contextmanager
 def _changing(cache: Path) -> Iterator[None]:
-    """Between its making and its locking a folder looks like a dead owner's."""
+    """Held while a folder is made and locked: in between it looks like one of a dead owner."""
     from filelock import FileLock
 
     with FileLock(cache / ".validate.lock"):

@@ -64,7 +64,7 @@ def _in_folder(folder: Path, cache: Path) -> list[Subject]:
         near = {folder.name: lacking(folder), **left_out(folder)}
         others = "".join(f"; {name} has {why}" for name, why in near.items() if why)
         raise ConfigError(
-            f"{folder} is no task and no suite: in it or one folder below there is neither a"
+            f"{folder} is neither a task nor a suite: in it and one folder below there is neither a"
             f" {TASK_FILE} nor MLAgentBench's env/, scripts/research_problem.txt and"
             f" scripts/eval.py{others}"
         )

@@ -1,5 +1,5 @@
-"""A sandbox that also says how much memory its programs used: every command runs below a small one
-that asks."""
+"""A sandbox that measures the memory of its programs: a small program runs every command and reads
+its peak."""
 
 from __future__ import annotations
 

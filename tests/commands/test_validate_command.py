@@ -201,7 +201,7 @@ def test_folders_in_mlagentbenchs_format(
     assert "1 starter and 1 data files" in out
     assert "scored after" in out
     assert "bench/odd (data mini)" in out
-    assert "'odd' is none of its own tasks" in " ".join(out.split())
+    assert "'odd' is not one of its own tasks" in " ".join(out.split())
     assert "tool" not in out
     assert validate("./bench/Guess", "--only", "files") == 0
     assert validate("./bench/tool") == cli.USAGE
@@ -238,7 +238,7 @@ def test_what_that_format_does_not_have_is_not_asked_for(
         (["guess", "--leak-limit", "rank=x"], "--leak-limit rank=x: 'x' is no number"),
         (
             ["./task_suites"],
-            "is no task and no suite: in it or one folder below there is neither a task.toml",
+            "in it and one folder below there is neither a task.toml",
         ),
     ],
 )

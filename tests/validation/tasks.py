@@ -20,8 +20,8 @@ from pytest_mlab.evaluation import read_answers, read_submission, text
 
 
 def evaluate(submission_dir, answers_dir):
-    truth = read_answers(answers_dir / "answers.csv", key="id", columns={"label": text})
     file = submission_dir / "submission.csv"
+    truth = read_answers(answers_dir / "answers.csv", key="id", columns={"label": text})
     given = read_submission(file, key="id", columns={"label": text}, ids=truth)
     return sum(given[key] == label for key, label in truth.items()) / len(truth)
 """

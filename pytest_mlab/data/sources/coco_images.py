@@ -114,15 +114,15 @@ class CocoImages(SourceKind):
 
 
 def listed(file: Path, task: Task) -> list[Image]:
-    """The images of a COCO file with their addresses. Raises SuiteError where it is none, or has no
-    safe names."""
+    """The images of a COCO file with their addresses. Raises SuiteError for another kind of file
+    and for unsafe names."""
     try:
         entries = json.loads(file.read_text(encoding="utf-8"))["images"]
         images = [Image(entry["coco_url"], entry["file_name"]) for entry in entries]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SuiteError(
-            f"{task.name}: {file.name} is no COCO file with coco_url and file_name for each image: "
-            f"{type(error).__name__}: {error}"
+            f"{task.name}: {file.name} is not a COCO file with coco_url and file_name for each"
+            f" image: {type(error).__name__}: {error}"
         ) from None
     for image in images:
         if not _NAME.fullmatch(image.name) or not image.address.startswith(("http://", "https://")):

@@ -1,7 +1,7 @@
-"""One file on its way from an address: streamed, resumed where it was cut, checked by its digest.
+"""Download one file: streamed, resumed after an interruption, checked by its digest.
 
-A server that has never been reached is given up after a few quick attempts; one that sends, and
-then falls silent, is waited for."""
+A server that was never reached is given up after a few quick attempts; one that stops sending is
+retried with growing pauses."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Download:
         )
 
     def _complete(self) -> None:
-        """Attempts until the server says that the file is whole."""
+        """Attempt until the file is whole."""
         fruitless, reached, reason = 0, False, ""
         for _ in range(ALL_ATTEMPTS):
             before = self._have()
@@ -172,7 +172,7 @@ def unreached(address: str) -> str:
     except Unreached as away:
         return str(away)
     except Cut:
-        return ""  # somebody is there
+        return ""  # a server answered
     return ""
 
 
@@ -202,7 +202,7 @@ def _object(reply: httpx.Response, address: str) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise Failed(f"{address}: the answer is no JSON object")
+        raise Failed(f"{address}: the answer is not a JSON object")
     return found
 
 

@@ -112,7 +112,7 @@ def listed(bucket: str, pattern: str) -> Iterator[Object]:
 
 def _object(item: dict[str, Any]) -> Object:
     if any(part in ("", ".", "..") for part in item["name"].split("/")):
-        raise Failed(f"it names {item['name']!r}, which is no safe path")
+        raise Failed(f"it names {item['name']!r}, which is not a safe path")
     md5 = base64.b64decode(item.get("md5Hash", "")).hex()
     return Object(item["name"], int(item["size"]), md5, item["generation"])
 

@@ -22,7 +22,7 @@ class Generator(SourceKind):
     downloads = False
 
     def problems(self, source: Source, folder: Path) -> Iterator[tuple[str, str]]:
-        # Data that data.py makes by itself come from nobody else, so that no licence is needed.
+        # What data.py makes by itself has no other owner, so it needs no licence.
         if source.ref:
             yield from super().problems(source, folder)
         if source.ref and not _REF.fullmatch(source.ref):

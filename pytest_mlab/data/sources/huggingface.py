@@ -113,7 +113,7 @@ def _downloaded(
     was cut."""
     from huggingface_hub import constants, snapshot_download
 
-    # The hub's own client goes on trying for half a minute where nobody is.
+    # Without a server, the hub's own client retries for half a minute: fail at once instead.
     if not constants.HF_HUB_OFFLINE and (reason := unreached(constants.ENDPOINT)):
         raise unavailable(f"{source.ref} could not be fetched: {reason}", task, options)
     announce(f"fetching {source.ref} from Hugging Face ({size_text(source)})", options)
@@ -164,7 +164,7 @@ def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[No
     again = prepare_command(task, options, accept=task.name if source.consent else "")
     try:
         yield
-    except errors.RepositoryNotFoundError:  # the hub says so of gated and private ones as well
+    except errors.RepositoryNotFoundError:  # also raised for gated and private ones
         raise DataUnavailable(
             f"{where}: Hugging Face has no such repository, or shows it only to accounts that"
             " accepted its terms",

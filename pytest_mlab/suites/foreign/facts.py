@@ -1,5 +1,6 @@
-"""What MLAgentBench's format does not say of a task: metric, direction, baseline. From mlab.toml,
-else a table."""
+"""What MLAgentBench's format leaves out: metric, direction, baseline.
+
+They come from mlab.toml beside the task, or from a table for the published tasks."""
 
 from __future__ import annotations
 
@@ -104,30 +105,30 @@ KNOWN: Mapping[str, Known] = {
 
 
 def read_facts(folder: Path) -> Facts:
-    """The facts of the task in ``folder``. Raises SuiteError that shows the lines of mlab.toml that
-    are missing."""
+    """The facts of the task in ``folder``. Raises SuiteError that shows the missing lines of
+    mlab.toml."""
     file = folder / FILE
-    said = _read(file)
+    own = _read(file)
     known = KNOWN.get(folder.name.lower())
-    metric = said.metric or (known.metric if known else "score")
-    direction = said.direction or (known.direction if known else None)
+    metric = own.metric or (known.metric if known else "score")
+    direction = own.direction or (known.direction if known else None)
     if direction is None:
         raise SuiteError(
             f"{folder}: MLAgentBench's format does not say whether a higher or a lower score is"
-            f" better, and {folder.name!r} is none of its own tasks; write these lines, with your"
-            f" values, to {file}:\n{LINES}"
+            f" better, and {folder.name!r} is not one of its own tasks; write these lines, with"
+            f" your values, to {file}:\n{LINES}"
         )
     return Facts(
         metric=metric,
         direction=direction,
-        modality=said.modality or (known.modality if known else OTHER),
-        starter_script=said.starter_script or _starter_script(folder),
-        baseline=_baseline(said, known, file),
-        threshold=said.threshold,
+        modality=own.modality or (known.modality if known else OTHER),
+        starter_script=own.starter_script or _starter_script(folder),
+        baseline=_baseline(own, known, file),
+        threshold=own.threshold,
         requirements=tuple(
-            dict.fromkeys((*requirements_of(folder), *_checked(said.requirements or [], file)))
+            dict.fromkeys((*requirements_of(folder), *_checked(own.requirements or [], file)))
         ),
-        resources=said.resources.model_dump(),
+        resources=own.resources.model_dump(),
     )
 
 
@@ -154,22 +155,22 @@ def _checked(requirements: list[str], file: Path) -> list[str]:
     return requirements
 
 
-def _baseline(said: ForeignFile, known: Known | None, file: Path) -> Baseline | None:
-    if said.baseline is None:
+def _baseline(own: ForeignFile, known: Known | None, file: Path) -> Baseline | None:
+    if own.baseline is None:
         if known is None or known.baseline is None:
             return None
         return Baseline("published", (known.baseline,), known.baseline, 0.0, known.remark)
-    scores = tuple(said.baseline) if isinstance(said.baseline, list) else (said.baseline,)
+    scores = tuple(own.baseline) if isinstance(own.baseline, list) else (own.baseline,)
     for score in scores:
         if is_placeholder(score):
             raise SuiteError(
-                f"{file}: baseline: {score:g} found, a placeholder and no measured score; "
+                f"{file}: baseline: {score:g} found, a placeholder, not a measured score; "
                 "run the starter code and write down what it scores (mlab measure)"
             )
     mean = fmean(scores)
-    if mean <= 0 and said.threshold is None:
+    if mean <= 0 and own.threshold is None:
         raise SuiteError(
-            f"{file}: baseline: {mean:g} found: there is no share of a baseline of 0 or below; "
+            f"{file}: baseline: {mean:g} found: a share of 0 or less means nothing; "
             "add threshold = <the score that must be beaten>"
         )
     return Baseline("starter", scores, mean, stdev(scores) if len(scores) > 1 else 0.0)
@@ -197,8 +198,8 @@ def _starter_script(folder: Path) -> str:
 
 
 def requirements_of(folder: Path) -> tuple[str, ...]:
-    """The requirements among the lines of scripts/requirements.txt (pip's options, paths and
-    addresses are none)."""
+    """The requirements among the lines of scripts/requirements.txt; pip's options, paths and
+    addresses are left out."""
     file = folder / "scripts" / "requirements.txt"
     if not file.is_file():
         return ()

@@ -44,7 +44,7 @@ def _needed(file: Path) -> Iterator[str]:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return  # running it will tell
+        return  # running the file shows the error
     for node in tree.body:
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)

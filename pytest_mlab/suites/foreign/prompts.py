@@ -18,7 +18,7 @@ def rules_of(folder: Path) -> str:
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
-        return ""  # running it will tell
+        return ""  # running the file shows the error
     questions = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_prompt(node)]
     if not questions:
         return ""

@@ -1,4 +1,4 @@
-"""Check: what the starter scores here is what task.toml says that it scores."""
+"""Check: the starter scores here what task.toml records."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pytest_mlab.validation.bench import Bench
 from pytest_mlab.validation.finding import Finding, Unavailable, fail, ok
 
 SLACK = 0.01
-"""Share of the recorded mean that other versions of libraries may shift a score by; it is what a
-baseline without any spread of its own is allowed."""
+"""Share of the recorded mean by which other versions of libraries may shift a score."""
 
 TIMED_SPREAD = 0.10
 """Share of the recorded mean by which a time may differ from one machine, and one moment, to
@@ -19,9 +18,9 @@ REPEATS, MORE_REPEATS = 3, 5
 
 
 class ReproducedBaseline:
-    """One run may lie outside a 95 % interval by chance, one time in twenty: then it is repeated,
-    and where the majority of three lies outside that of five decides (a sound task fails less than
-    one time in a thousand)."""
+    """One run in twenty lies outside a 95 % interval by chance. Then the baseline is run three
+    times, and when two of those lie outside, five times: the majority decides, so that a sound task
+    fails less than once in a thousand validations."""
 
     name = "baseline"
     about = "the baseline's score lies within the spread that was recorded"
@@ -46,14 +45,16 @@ class ReproducedBaseline:
             "mean": recorded.mean,
             "std": recorded.std,
         }
-        told = f"{_list(scores)}; expected {low:.5g} to {high:.5g} (n = {recorded.n})"
+        words = f"{_list(scores)}; expected {low:.5g} to {high:.5g} (n = {recorded.n})"
         if 2 * len(gone) > len(scores):
-            return fail(f"{len(gone)} of {len(scores)} runs lie outside: {told}", **facts)
+            return fail(f"{len(gone)} of {len(scores)} runs lie outside: {words}", **facts)
         lucky = sum(
             beats(score, needed_score(task, bench.settings.variant), task.metric.direction)
             for score in scores
         )
-        return ok(told + (f"; {lucky} beat the threshold" if lucky else ""), **facts)
+        if lucky:
+            words += f"; {lucky} beat the threshold"
+        return ok(words, **facts)
 
     @staticmethod
     def _scores(bench: Bench, count: int) -> list[float]:
@@ -64,8 +65,8 @@ class ReproducedBaseline:
 
 
 def expected(task: Task, recorded: Baseline) -> tuple[float, float]:
-    """Where a run of the baseline has to lie: the 95 % prediction interval, widened by what is
-    stated above."""
+    """The range for a run of the baseline: the 95 % prediction interval, widened by SLACK; for
+    times the mean, give or take TIMED_SPREAD."""
     share = TIMED_SPREAD if task.timed else SLACK
     interval = prediction_interval(recorded) or (recorded.mean, recorded.mean)
     slack = share * abs(recorded.mean)

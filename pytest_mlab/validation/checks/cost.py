@@ -16,7 +16,7 @@ class Cost:
     about = "starter, reference, evaluator keep to declared memory and time"
 
     def run(self, bench: Bench) -> Finding:
-        """Look at the runs of the other checks."""
+        """Compare the runs that other checks made with the declared limits."""
         runs = {"starter": bench.baselines(1)[0], "reference": bench.reference}
         if broken := [word for word, run in runs.items() if run.problem]:
             raise Unavailable(f"no complete run to look at: see {broken[0]}")

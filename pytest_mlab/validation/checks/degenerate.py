@@ -1,4 +1,4 @@
-"""Check: submissions that no model stands behind do not beat the threshold."""
+"""Check: submissions made without a model do not beat the threshold."""
 
 from __future__ import annotations
 
@@ -43,19 +43,16 @@ class Degenerate:
         facts = {"submissions": found, "best": best}
         if faults:
             return fail("; ".join(faults), **facts)
-        told = (
-            "none is scored" if best is None else f"the best scores {best:.5g}, needed {needed:.5g}"
-        )
-        kind = (
-            ""
-            if task.submission.kind == "csv"
-            else f"; constant, shuffled: not applicable to a {task.submission.kind}"
-        )
-        return ok(f"{len(found)} tried, {told}{kind}", **facts)
+        words = f"{len(found)} tried, none is scored"
+        if best is not None:
+            words = f"{len(found)} tried, the best scores {best:.5g}, needed {needed:.5g}"
+        if task.submission.kind != "csv":
+            words += f"; constant, shuffled: not applicable to a {task.submission.kind}"
+        return ok(words, **facts)
 
 
 def judged(bench: Bench, folder: Path, needed: float) -> Evaluated:
-    """The verdict; a time that looks like success is taken twice more, and the median counts."""
+    """The evaluation; a time that looks like success is measured twice more, and the median counts."""
     verdicts = [bench.evaluate(folder)]
     direction = bench.task.metric.direction
     first = verdicts[0].score

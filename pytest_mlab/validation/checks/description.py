@@ -61,8 +61,8 @@ def _spelled_out(description: str) -> str:
 
 
 def _about_read_only(description: str) -> str:
-    """The paragraphs and list items that say "read-only"; all of the text where one says that
-    everything is."""
+    """The paragraphs and list items that say "read-only"; all of the text when one says so of
+    all files."""
     parts = re.split(r"\n[-*] |\n\s*\n", description)
     about = [part for part in parts if "read-only" in part.lower()]
     if any(_ALL_READ_ONLY in " ".join(part.lower().split()) for part in about):

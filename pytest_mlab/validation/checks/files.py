@@ -1,4 +1,4 @@
-"""Check: what the task declares is there: data, read-only files, scripts, columns, packages."""
+"""Check: the files that the task declares exist: data, read-only files, scripts, columns."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Files:
 
 
 def _read_only(task: Task, names: list[str]) -> Iterator[str]:
-    """A pattern that protects nothing is a misspelt one."""
+    """Patterns that match no file: they are misspelt."""
     for pattern in task.read_only:
         if not any(fnmatch.fnmatchcase(name, pattern.removeprefix("./")) for name in names):
             yield f"read_only: {pattern} matches no file of the workspace"
 
 
 def _scripts(task: Task, there: set[str]) -> Iterator[str]:
-    """Scripts that baseline and reference execute, at the time they do."""
+    """Scripts that baseline and reference execute and that do not exist at that step."""
     for what in ("baseline", "reference"):
         known = set(there)
         for action in scripted_actions(task, what):
@@ -70,7 +70,7 @@ def _scripts(task: Task, there: set[str]) -> Iterator[str]:
 
 
 def _sample(path: Path, task: Task) -> Iterator[str]:
-    """A sample that lies where the submission is expected has the columns that are declared."""
+    """A sample submission in the workspace must have the declared columns."""
     if task.submission.kind != "csv" or not task.submission.columns or not path.is_file():
         return
     with path.open(encoding="utf-8", newline="") as file:

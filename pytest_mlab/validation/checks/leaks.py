@@ -1,4 +1,4 @@
-"""Check: no answer, and nothing that determines answers, is in what an agent sees."""
+"""Check: an agent sees no answers, and nothing that determines them."""
 
 from __future__ import annotations
 
@@ -43,10 +43,14 @@ class Answers:
     needles: dict[str, list[bytes]]
 
 
+Opaque = Sequence[tuple[str, list[bytes]]]
+"""Answer files that are not tables: their names, and pieces of each."""
+
+
 @dataclass(frozen=True)
 class Suspicion:
-    """Something visible that tells the answers in ``file``; ``column`` is '' for the file as a
-    whole."""
+    """Something visible that gives away the answers in ``file``; ``column`` is '' for the whole
+    file."""
 
     file: str
     column: str
@@ -61,53 +65,64 @@ class Leaks:
 
     def run(self, bench: Bench) -> Finding:
         """Compare every visible file with every hidden answer."""
-        limits = bench.settings.leaks
         closed: Counter[str] = Counter()
         tables, opaque = _hidden(bench, closed)
-        found, count = [], 0
+        visible = 0
+        found: list[Suspicion] = []
         for parts in _visible(bench, closed):
-            count += 1
+            visible += 1
             for name, content in parts:
-                found += list(_in_file(name, content, tables, opaque, limits))
-        found = [item for item in _distinct(found) if not item.column or _matters(bench, item)]
-        words = [item.words for item in found]
+                found += _in_file(name, content, tables, opaque, bench.settings.leaks)
+        words = [
+            item.words for item in _distinct(found) if not item.column or _matters(bench, item)
+        ]
         if bench.sandbox.isolated:
-            runs = [needle for table in tables for few in table.needles.values() for needle in few]
-            everything = [*runs, *(piece for _, few in opaque for piece in few)]
-            words += [word for word in search(bench, everything) if PIECE in word]
+            words += _in_the_sandbox(bench, tables, opaque)
         if words:
             more = f" (and {len(words) - 3} more)" if len(words) > 3 else ""
             return fail("; ".join(words[:3]) + more, found=words, closed=dict(closed))
-        view = (
-            ""
-            if bench.sandbox.isolated
-            else "; the sandbox's view: not applicable, local hides nothing"
-        )
         columns = sum(len(table.columns) for table in tables)
-        sought = (
-            f"{text.plural(columns, 'column')} and {text.plural(len(opaque), 'other file')} of"
-            " answers"
+        parts_of_answers = (
+            f"{text.plural(columns, 'column')} and {text.plural(len(opaque), 'other file')}"
         )
-        shared = f"; shared: {', '.join(bench.task.shared)}" if bench.task.shared else ""
-        told = f"{sought}, {text.plural(count, 'visible file')}{shared}{view}{_not_seen(closed)}"
-        return ok(told, columns=columns, opaque=len(opaque), visible=count, closed=dict(closed))
+        return ok(
+            f"{parts_of_answers} of answers, {text.plural(visible, 'visible file')}"
+            + _remarks(bench, closed),
+            columns=columns,
+            opaque=len(opaque),
+            visible=visible,
+            closed=dict(closed),
+        )
 
 
-def _not_seen(closed: Counter[str]) -> str:
-    """What the scan did not look into, in words."""
-    kinds = ", ".join(f"{count} x {kind}" for kind, count in closed.most_common())
-    return f"; not looked into: {kinds}" if kinds else ""
+def _in_the_sandbox(bench: Bench, tables: Sequence[Answers], opaque: Opaque) -> list[str]:
+    """The files with pieces of answers that a program finds from inside the sandbox."""
+    needles = [needle for table in tables for few in table.needles.values() for needle in few]
+    needles += [piece for _, few in opaque for piece in few]
+    return [word for word in search(bench, needles) if PIECE in word]
+
+
+def _remarks(bench: Bench, closed: Counter[str]) -> str:
+    """What the task shares by its own word, and what the scan did not look into."""
+    words = ""
+    if bench.task.shared:
+        words += f"; shared: {', '.join(bench.task.shared)}"
+    if not bench.sandbox.isolated:
+        words += "; the sandbox's view: not applicable, local hides nothing"
+    if closed:
+        kinds = ", ".join(f"{count} x {kind}" for kind, count in closed.most_common())
+        words += f"; not looked into: {kinds}"
+    return words
 
 
 # --- what is hidden, what is visible --------------------------------------------------------------
 
 
-def _hidden(
-    bench: Bench, closed: Counter[str]
-) -> tuple[list[Answers], list[tuple[str, list[bytes]]]]:
-    """Tables of answers, and pieces of the files that are none."""
+def _hidden(bench: Bench, closed: Counter[str]) -> tuple[list[Answers], Opaque]:
+    """Tables of answers, and pieces of the other answer files."""
     limits = bench.settings.leaks
-    tables, opaque = [], []
+    tables: list[Answers] = []
+    opaque: list[tuple[str, list[bytes]]] = []
     secrets = [
         secret
         for secret in secrets_of(bench.task, bench.prepared)
@@ -116,7 +131,8 @@ def _hidden(
     for secret in secrets:
         name, content = secret.name.removeprefix("answers/"), _content(secret.path, closed)
         inside = list(unpacked(name, content, closed))
-        for inner, data in inside[1:] or inside:  # what is packed looks like nothing that it holds
+        # A packed file holds none of the bytes that its members have.
+        for inner, data in inside[1:] or inside:
             parsed = columns_in(inner, data)
             tables += [_answers(table, limits.bits) for table in parsed if table.length >= 2]
             if not parsed and (few := pieces(data, limits.bits)):
@@ -165,11 +181,7 @@ def _content(path: Path, closed: Counter[str]) -> bytes:
 
 
 def _in_file(
-    name: str,
-    content: bytes,
-    tables: Sequence[Answers],
-    opaque: Sequence[tuple[str, list[bytes]]],
-    limits: LeakLimits,
+    name: str, content: bytes, tables: Sequence[Answers], opaque: Opaque, limits: LeakLimits
 ) -> Iterator[Suspicion]:
     for file, few in opaque:
         hits = sum(piece in content for piece in few)
@@ -193,7 +205,7 @@ def _in_table(visible: Columns, answers: Answers, limits: LeakLimits) -> Iterato
         if joined and name == joined[0]:
             continue
         for column, truth in answers.columns.items():
-            say = partial(Suspicion, answers.name, column)
+            suspicion = partial(Suspicion, answers.name, column)
             what = f"{column} of answers/{answers.name}"
             if rows is not None:
                 pairs = [(values[row], truth[number]) for number, row in rows]
@@ -202,11 +214,11 @@ def _in_table(visible: Columns, answers: Answers, limits: LeakLimits) -> Iterato
                 pairs = list(zip(values, truth, strict=True)) if len(values) == len(truth) else []
                 how = "by its place"
             if pairs and (
-                told := _determined([p[0] for p in pairs], [p[1] for p in pairs], limits)
+                relation := _determined([p[0] for p in pairs], [p[1] for p in pairs], limits)
             ):
-                yield say(f"{visible.name}: {name} {told} {what}, row {how}")
+                yield suspicion(f"{visible.name}: {name} {relation} {what}, row {how}")
             elif _same_values(values, truth, limits):
-                yield say(f"{visible.name}: {name} has the values of {what} in another order")
+                yield suspicion(f"{visible.name}: {name} has the values of {what} in another order")
 
 
 def _join(visible: Columns, answers: Answers) -> tuple[str, list[tuple[int, int]]] | None:
@@ -225,7 +237,7 @@ def _join(visible: Columns, answers: Answers) -> tuple[str, list[tuple[int, int]
 
 
 def _determined(visible: Sequence[str], answers: Sequence[str], limits: LeakLimits) -> str:
-    """How the visible values tell the answers of their rows; '' when they do not."""
+    """How the visible values determine the answers of their rows; '' when they do not."""
     left, right = [normal(v) for v in visible], [normal(a) for a in answers]
     if bits(right) < limits.bits:
         return ""
@@ -237,7 +249,7 @@ def _determined(visible: Sequence[str], answers: Sequence[str], limits: LeakLimi
 
 
 def _same_values(visible: Sequence[str], answers: Sequence[str], limits: LeakLimits) -> bool:
-    """True for a permutation of answers that are many different values: their distribution is given
+    """True for a permutation of answers with many different values: it gives their distribution
     away."""
     if len(visible) != len(answers):
         return False
@@ -248,8 +260,8 @@ def _same_values(visible: Sequence[str], answers: Sequence[str], limits: LeakLim
 
 
 def _distinct(found: Sequence[Suspicion]) -> list[Suspicion]:
-    """One for each visible place and column of answers: what a join found need not be told as a run
-    of bytes too."""
+    """One suspicion for each visible place and column of answers: what a join found is not listed
+    again as a run of bytes."""
     return list(
         {
             (item.file, item.column, item.words.split(":")[0].split(" holds")[0]): item
@@ -259,8 +271,8 @@ def _distinct(found: Sequence[Suspicion]) -> list[Suspicion]:
 
 
 def _matters(bench: Bench, item: Suspicion) -> bool:
-    """False when the score does not depend on the column: a group or a month beside the answers is
-    none itself."""
+    """False when the score does not depend on the column: answers.csv may hold a group or a month
+    beside the answers, and an agent may see those."""
     path = bench.prepared.answers / item.file
     if path.suffix != ".csv" or not path.is_file():
         return True

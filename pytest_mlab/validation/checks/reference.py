@@ -26,9 +26,5 @@ class Reference:
         needed = needed_score(task, bench.settings.variant)
         word = "above" if task.sign > 0 else "below"
         facts = {"score": run.score, "needed": needed, "seconds": round(run.seconds, 3)}
-        told = f"{run.score:.5g}, needed {word} {needed:.5g}; {run.seconds:.1f} s"
-        return (
-            ok(told, **facts)
-            if beats(run.score, needed, task.metric.direction)
-            else fail(told, **facts)
-        )
+        finding = ok if beats(run.score, needed, task.metric.direction) else fail
+        return finding(f"{run.score:.5g}, needed {word} {needed:.5g}; {run.seconds:.1f} s", **facts)

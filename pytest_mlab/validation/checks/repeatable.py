@@ -17,8 +17,8 @@ TIMED_TIMES = 5
 
 
 class Repeatable:
-    """A task whose score is a time is tried with the starter's own code: its ratio is near 1 and
-    the least noisy."""
+    """For a timed task the starter's own code is evaluated: its ratio, near 1, is the least
+    noisy."""
 
     name = "deterministic"
     about = f"{TIMES} evaluations of one submission agree"
@@ -36,12 +36,12 @@ class Repeatable:
             if verdict.score is None:
                 return fail(f"scored {run.score:.6g} first, then {verdict.word}: {verdict.reason}")
             scores.append(verdict.score)
-        told = ", ".join(f"{score:.6g}" for score in scores)
+        words = ", ".join(f"{score:.6g}" for score in scores)
         if _excess(scores, timed) > 0:
-            return fail(f"{told}: further apart than {_allowed(scores, timed):.3g}", scores=scores)
-        return ok(
-            f"{told} (times, {_allowed(scores, timed):.2g} apart)" if timed else told, scores=scores
-        )
+            return fail(f"{words}: further apart than {_allowed(scores, timed):.3g}", scores=scores)
+        if timed:
+            words += f" (times, {_allowed(scores, timed):.2g} apart)"
+        return ok(words, scores=scores)
 
 
 def _allowed(scores: list[float], timed: bool) -> float:

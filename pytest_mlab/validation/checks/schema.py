@@ -9,7 +9,7 @@ from pytest_mlab.validation.finding import Finding, fail, ok
 
 
 class Schema:
-    """The loader's own checks, told instead of raised."""
+    """The loader's own checks, as findings."""
 
     name = "schema"
     about = "the task's files are well-formed and agree with one another"
