@@ -36,7 +36,7 @@ def kagglehub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def built_in(name: str, tmp_path: Path) -> Task:
-    return Catalog(tmp_path).task(name, "mlagentbench")
+    return Catalog(tmp_path).suite("mlagentbench").task(name)
 
 
 def table(file: Path) -> tuple[list[str], list[list[str]]]:
@@ -179,4 +179,4 @@ def test_real_data_come_by_the_publishers_route_and_are_pinned(name: str, tmp_pa
 
 
 def test_every_task_has_real_data(tmp_path: Path) -> None:
-    assert Catalog(tmp_path).task_names("mlagentbench") == tuple(ROUTES)
+    assert Catalog(tmp_path).suite("mlagentbench").names == tuple(ROUTES)
