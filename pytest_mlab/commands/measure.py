@@ -60,10 +60,8 @@ def run(args: argparse.Namespace) -> int:
 def _chosen(args: argparse.Namespace) -> tuple[Task, ...]:
     from pytest_mlab.suites.catalog import Catalog
 
-    catalog = Catalog(args.rootdir, args.cache_dir)
-    return tuple(
-        catalog.task(name, args.suite) for name in args.tasks or catalog.task_names(args.suite)
-    )
+    suite = Catalog(args.rootdir, args.cache_dir).suite(args.suite)
+    return tuple(suite.task(name) for name in args.tasks or suite.names)
 
 
 def _refuse_foreign(task: Task) -> None:

@@ -17,7 +17,7 @@ from pytest_mlab.errors import MlabError
 from pytest_mlab.lib.locate import DEFAULT_SUITE
 
 if TYPE_CHECKING:
-    from pytest_mlab.suites.catalog import Catalog
+    from pytest_mlab.suites.suite import Suite
 
 HELP = "prepare the data of tasks: fetch, check, convert, keep in the cache"
 
@@ -83,18 +83,17 @@ def _reports(args: argparse.Namespace) -> Iterator[Report]:
     from pytest_mlab.lib.suggest import unknown
     from pytest_mlab.suites.catalog import Catalog
 
-    catalog = Catalog(args.rootdir, args.cache_dir)
-    known = catalog.task_names(args.suite)
+    suite = Catalog(args.rootdir, args.cache_dir).suite(args.suite)
     for name in args.tasks:
-        if name not in known:
-            raise ConfigError(f"{unknown('task', name, known)} (suite {args.suite})")
-    for name in dict.fromkeys(args.tasks or known):
-        yield _report(name, catalog, args)
+        if name not in suite.names:
+            raise ConfigError(f"{unknown('task', name, suite.names)} (suite {args.suite})")
+    for name in dict.fromkeys(args.tasks or suite.names):
+        yield _report(name, suite, args)
 
 
-def _report(name: str, catalog: Catalog, args: argparse.Namespace) -> Report:
+def _report(name: str, suite: Suite, args: argparse.Namespace) -> Report:
     try:
-        return _prepare(catalog.task(name, args.suite), args)
+        return _prepare(suite.task(name), args)
     except MlabError as error:
         return Report(name, args.data, "failed", error=str(error), fix=getattr(error, "fix", ""))
 

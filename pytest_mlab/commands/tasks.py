@@ -25,10 +25,8 @@ def run(args: argparse.Namespace) -> int:
     from pytest_mlab.reporting.baselines import baselines_markdown, baselines_table, rows
     from pytest_mlab.suites.catalog import Catalog
 
-    catalog = Catalog(args.rootdir)
-    chosen = [catalog.task(n, args.suite) for n in dict.fromkeys(args.tasks)] or catalog.tasks(
-        args.suite
-    )
+    suite = Catalog(args.rootdir).suite(args.suite)
+    chosen = [suite.task(name) for name in dict.fromkeys(args.tasks)] or suite.tasks()
     found = rows([task for task in chosen if not task.fault])
     print(
         baselines_markdown(found, args.suite)
@@ -38,9 +36,9 @@ def run(args: argparse.Namespace) -> int:
     for task in chosen:
         if task.fault:
             print(f"\n{task.name} cannot be run: {task.fault}")
-    others = {} if args.tasks else catalog.left_out(args.suite)
+    others = {} if args.tasks else suite.left_out
     if others:
-        print("\nno tasks, and left out:")
+        print("\nleft out, since they are not tasks:")
     for name, why in others.items():
         print(f"  {name}: {why}")
     return 0

@@ -75,6 +75,21 @@ class PlannedAgent:
         return ", ".join(f"{key}={value}" for key, value in shown.items())
 
 
+def drift(planned: PlannedTask | PlannedAgent, digest: str) -> str:
+    """Why trials of now, with the content ``digest``, cannot be compared with the others of the
+    plan; '' when nothing has changed."""
+    if digest == planned.digest:
+        return ""
+    if isinstance(planned, PlannedTask):
+        kind, place = "task", planned.folder
+    else:
+        kind, place = "agent", planned.ref
+    return (
+        f"the {kind} {planned.name} has changed since the plan was made ({place}: digest"
+        f" {digest[:12]}, planned {planned.digest[:12]}); undo the change or start a new run"
+    )
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """Everything that decides what a trial does. Paths are absolute, as text.

@@ -17,33 +17,12 @@ from pathlib import Path
 
 from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import Plan, PlannedAgent, RunSettings
-from pytest_mlab.core.routes import with_limits
+from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import RequirementMissing, SandboxError
-from pytest_mlab.planning.options import MlabOptions
 
 NVIDIA_DEVICE = Path("/dev/nvidiactl")
-
-
-def resolve_models(options: MlabOptions, rootdir: Path) -> tuple[ModelSettings, ...]:
-    """What stands behind every model that the options name.
-
-    Raises ConfigError for a model that no provider is known to serve, naming the nearest that
-    exist; for settings that cannot be; for a model without a known price when dollars are limited;
-    and for a client's variables that make no sense."""
-    from pytest_mlab.models.limiter import window_from
-    from pytest_mlab.models.prices import require_prices
-    from pytest_mlab.models.retry import Retry
-    from pytest_mlab.models.settings import FILE, ModelTables
-
-    names = (*options.model, options.edit_model or "", options.fast_model or "")
-    tables = ModelTables.find(options.models, rootdir)
-    found = tables.settings(names, main=options.model, args=options.model_arg)
-    require_prices(found, options.max_cost or options.run_max_cost, str(options.models or FILE))
-    Retry.from_environ(os.environ)
-    window_from(os.environ)
-    return with_limits(found, options.rpm, options.tpm)
 
 
 @dataclass(frozen=True)
@@ -57,12 +36,12 @@ class SandboxChoice:
     passed_over: str = ""
 
 
-def resolve_sandbox(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> SandboxChoice:
-    """Which sandbox a new run is to use."""
+def resolve_sandbox(wanted: SandboxOptions, agents: Iterable[PlannedAgent]) -> SandboxChoice:
+    """The sandbox of a new run; ``auto`` chooses by what works here and by whether all ``agents``
+    are trusted."""
     from pytest_mlab.sandboxes import AUTO, choose, make
 
-    wanted = options.sandbox_options
-    trusted = all(is_trusted(agent) for agent in agents)
+    trusted = all(map(is_trusted, agents))
     try:
         sandbox, passed_over = choose(wanted, trusted_agents=trusted)
     except (RequirementMissing, SandboxError) as error:

@@ -1,69 +1,70 @@
-"""Finding the run to resume, and making sure that what is missing in it can still be compared with
-what is there."""
+"""The plan of a run that is resumed: found, and checked to be comparable with what is there now."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_mlab.core.model_settings import ModelSettings
-from pytest_mlab.core.plan import Plan, RunSettings
+from pytest_mlab.core.plan import Plan, RunSettings, drift
 from pytest_mlab.core.routes import with_new_limits
 from pytest_mlab.core.task import Task
-from pytest_mlab.errors import ConfigError, StoreError
+from pytest_mlab.core.values import PerModel
+from pytest_mlab.errors import ConfigError
 from pytest_mlab.planning import requirements
-from pytest_mlab.planning.options import NEWEST, MlabOptions
+from pytest_mlab.planning.options import NEWEST
 from pytest_mlab.planning.planned import Planned
-from pytest_mlab.store.rundir import PLAN, RunDir
-from pytest_mlab.store.runs import REPORTS, find_run
+from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.store.runs import REPORTS, find_run, newest_first
 
 
-def resume_plan(options: MlabOptions, rootdir: Path, asked: Plan | None) -> Planned:
-    """The plan of the run that ``--mlab-resume`` names; ``asked`` is what the other options ask
-    for, None without any.
+def resume_plan(name: str, rootdir: Path, asked: Plan | None) -> Planned:
+    """The plan of the run called ``name``; ``asked`` is the plan of the other options, None without
+    any.
 
-    Raises ConfigError when there is no such run, when the other options ask for something else, and
-    when a task or an agent has changed since; StoreError when the run is damaged."""
-    run = (
-        _newest(asked, rootdir)
-        if options.resume == NEWEST
-        else _named(str(options.resume), rootdir)
-    )
-    if asked is not None and (difference := _difference(run.plan, asked)):
+    Raises ConfigError when there is no such run, when ``asked`` differs from it, and when a task or
+    an agent has changed since; StoreError when the run is damaged."""
+    run = _newest(asked, rootdir) if name == NEWEST else _named(name, rootdir)
+    plan = run.plan
+    if asked is not None and (difference := _difference(plan, asked)):
         raise ConfigError(
-            f"run {run.plan.run_id} was started with other settings: {difference}; repeat its"
-            f" options, give none but --mlab-resume={run.plan.run_id}, or start a new run"
+            f"run {plan.run_id} was started with other settings: {difference}; repeat its"
+            f" options, give none but --mlab-resume={plan.run_id}, or start a new run"
         )
-    plan = replace(run.plan, settings=_with_limits(run.plan.settings, options))
-    tasks = _unchanged_tasks(run.plan)
-    _check_agents(run.plan, rootdir)
-    done = run.results()
-    missing = requirements.sandbox_missing(run.plan.settings)
-    blocked = requirements.blocked(run.plan, tasks, missing)
-    open_ones = {trial.name for trial in run.plan.trials if trial not in done}
-    return Planned(
-        plan,
-        tasks,
-        {name: why for name, why in blocked.items() if name in open_ones},
-        run.path,
-        resumed=True,
-    )
+    tasks = _unchanged_tasks(plan)
+    _check_agents(plan, rootdir)
+    done = {trial.name for trial in run.results()}
+    missing = requirements.blocked(plan, tasks, requirements.sandbox_missing(plan.settings))
+    blocked = {name: why for name, why in missing.items() if name not in done}
+    return Planned(plan, tasks, blocked, run.path, resumed=True)
 
 
-def _with_limits(settings: RunSettings, options: MlabOptions) -> RunSettings:
-    """A run's settings with the limits of this session: what bounds the whole run changes no trial
-    of it."""
-    if options.run_max_cost is not None:
-        from pytest_mlab.models.prices import require_prices
-        from pytest_mlab.models.settings import FILE
+@dataclass(frozen=True)
+class RunLimits:
+    """The options that a later session of a run may change, since they bound the whole run and
+    alter no trial: dollars, requests and tokens a minute. ``models`` is the file where prices can
+    be written."""
 
-        require_prices(settings.models, options.run_max_cost, str(options.models or FILE))
-    return replace(
-        settings,
-        run_max_cost=options.run_max_cost or settings.run_max_cost,
-        models=with_new_limits(settings.models, options.rpm, options.tpm),
-    )
+    run_max_cost: float | None
+    rpm: tuple[PerModel, ...]
+    tpm: tuple[PerModel, ...]
+    models: Path | None
+
+    def on(self, plan: Plan) -> Plan:
+        """``plan`` with these limits; those that are not given stay as they were."""
+        settings = plan.settings
+        if self.run_max_cost is not None:
+            from pytest_mlab.models.prices import require_prices
+            from pytest_mlab.models.settings import FILE
+
+            require_prices(settings.models, self.run_max_cost, str(self.models or FILE))
+        settings = replace(
+            settings,
+            run_max_cost=self.run_max_cost or settings.run_max_cost,
+            models=with_new_limits(settings.models, self.rpm, self.tpm),
+        )
+        return replace(plan, settings=settings)
 
 
 def _comparable(settings: RunSettings) -> RunSettings:
@@ -83,7 +84,7 @@ def _named(name: str, rootdir: Path) -> RunDir:
 
 def _newest(asked: Plan | None, rootdir: Path) -> RunDir:
     differences: list[str] = []
-    for run in _runs(rootdir):
+    for run in newest_first(rootdir / REPORTS):
         difference = _difference(run.plan, asked) if asked is not None else ""
         if not difference:
             return run
@@ -93,17 +94,6 @@ def _newest(asked: Plan | None, rootdir: Path) -> RunDir:
         f"--mlab-resume: no run to resume in {rootdir / REPORTS}{why}; leave it out to start a"
         " new run"
     )
-
-
-def _runs(rootdir: Path) -> Iterator[RunDir]:
-    """Readable runs, the newest first (their ids sort by time)."""
-    folder = rootdir / REPORTS
-    for path in sorted(folder.iterdir() if folder.is_dir() else (), reverse=True):
-        if (path / PLAN).is_file():
-            try:
-                yield RunDir.open(path)
-            except StoreError:
-                continue  # of another version, or damaged: by name, it is an error
 
 
 def _difference(stored: Plan, asked: Plan) -> str:
@@ -155,12 +145,8 @@ def _unchanged_tasks(plan: Plan) -> dict[str, Task]:
                 " restore it"
             )
         task = load_for_plan(folder, planned.suite, Path(plan.settings.cache_dir))
-        if task.digest != planned.digest:
-            raise ConfigError(
-                f"the task {planned.name} ({folder}) has changed since run {plan.run_id} began; its"
-                " trials could not be compared with new ones: restore the files, or start a"
-                " new run"
-            )
+        if changed := drift(planned, task.digest):
+            raise ConfigError(changed)
         tasks[task.name] = task
     return tasks
 
@@ -169,9 +155,5 @@ def _check_agents(plan: Plan, rootdir: Path) -> None:
     from pytest_mlab.agentfiles.loader import digest_now
 
     for agent in plan.agents:
-        if digest_now(agent, rootdir) != agent.digest:
-            raise ConfigError(
-                f"the agent {agent.name} ({agent.ref}) has changed since run {plan.run_id} began;"
-                " its trials could not be compared with new ones: restore the file, or start a"
-                " new run"
-            )
+        if changed := drift(agent, digest_now(agent, rootdir)):
+            raise ConfigError(changed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from pytest_mlab.core.trial import TrialId
@@ -24,7 +26,7 @@ def find_run(name: str, reports: Path = REPORTS) -> RunDir:
     for path in (Path(name), reports / name):
         if (path / PLAN).is_file():
             return RunDir.open(path)
-    known = [path.name for path in _newest_first(reports)]
+    known = [path.name for path in _folders(reports)]
     exists = (
         f"runs there: {', '.join(nearest_first(name, known)[:5])}"
         if known
@@ -55,23 +57,23 @@ def find_trial(name: str, run: RunDir) -> TrialId:
 
 
 def _last(reports: Path) -> RunDir:
-    for run in map(_readable, _newest_first(reports)):
-        if run is not None:
-            return run
+    for run in newest_first(reports):
+        return run
     raise ConfigError(
         f"{reports} holds no run; name a run directory, or start a run first (pytest"
         " --mlab-agent=...)"
     )
 
 
-def _readable(path: Path) -> RunDir | None:
-    try:
-        return RunDir.open(path)
-    except StoreError:
-        return None  # of another version, or damaged: asked for by name, it is an error
+def newest_first(reports: Path = REPORTS) -> Iterator[RunDir]:
+    """Runs, the newest first. Those of another version and damaged ones are passed over: asked for
+    by name, they are an error."""
+    for path in _folders(reports):
+        with suppress(StoreError):
+            yield RunDir.open(path)
 
 
-def _newest_first(reports: Path) -> list[Path]:
+def _folders(reports: Path) -> list[Path]:
     """Run directories; their names, the run ids, sort by time."""
     found = (
         path for path in (reports.iterdir() if reports.is_dir() else ()) if (path / PLAN).is_file()

@@ -17,6 +17,7 @@ from pytest_mlab.agentfiles.loader import digest_now, load_agent, shown_files
 from pytest_mlab.agentfiles.settings import make_agent
 from pytest_mlab.core.agent_api import Agent, Environment, Terminal
 from pytest_mlab.core.budget import Ledger
+from pytest_mlab.core.plan import drift
 from pytest_mlab.core.sandbox_api import Connection, Mount, Sandbox, SandboxSpec
 from pytest_mlab.core.trial import EndedBy, Outcome
 from pytest_mlab.errors import (
@@ -302,12 +303,8 @@ def load_planned_agent(job: Job) -> Agent:
     """The agent, made with its settings. Raises ConfigError, AgentLoadError, StoreError when its
     files changed."""
     planned = job.planned_agent
-    found = digest_now(planned, job.rootdir)
-    if found != planned.digest:
-        raise StoreError(
-            f"the agent {planned.name} has changed since the plan was made ({planned.ref}: digest"
-            f" {found[:12]}, planned {planned.digest[:12]}); undo the change or start a new run"
-        )
+    if changed := drift(planned, digest_now(planned, job.rootdir)):
+        raise StoreError(changed)
     kind = load_agent(planned.ref, job.rootdir)
     try:
         return make_agent(kind, planned.settings)

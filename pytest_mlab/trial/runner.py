@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from pytest_mlab.core.agent_api import Terminal
+from pytest_mlab.core.plan import drift
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.data.prepare import prepare
 from pytest_mlab.errors import StoreError, SuiteError
@@ -234,12 +235,7 @@ def _drift(job: Job) -> str:
             f"the task {planned.name} has changed since the plan was made, and is broken now:"
             f" {error}"
         )
-    if found == planned.digest:
-        return ""
-    return (
-        f"the task {planned.name} has changed since the plan was made ({planned.folder}: digest"
-        f" {found[:12]}, planned {planned.digest[:12]}); undo the change or start a new run"
-    )
+    return drift(planned, found)
 
 
 def _facts(job: Job) -> TraceFacts:

@@ -24,14 +24,14 @@ def subjects(words: Sequence[str], catalog: Catalog, default: str, cache: Path) 
 
 def _of(word: str, catalog: Catalog, cache: Path) -> list[Subject]:
     if word in catalog.suites():
-        return [_subject(catalog, word, name) for name in catalog.task_names(word)]
+        return [_subject(catalog, word, name) for name in catalog.suite(word).names]
     suite, slash, task = word.rpartition("/")
-    if slash and suite in catalog.suites() and task in catalog.task_names(suite):
+    if slash and suite in catalog.suites() and task in catalog.suite(suite).names:
         return [_subject(catalog, suite, task)]
     folder = Path(word)
     if slash and folder.is_dir():
         return _in_folder(folder.resolve(), cache)
-    known = {suite: catalog.task_names(suite) for suite in catalog.suites()}
+    known = {suite: catalog.suite(suite).names for suite in catalog.suites()}
     having = [suite for suite, names in known.items() if word in names]
     if len(having) > 1:
         raise ConfigError(
@@ -44,7 +44,7 @@ def _of(word: str, catalog: Catalog, cache: Path) -> list[Subject]:
 
 
 def _subject(catalog: Catalog, suite: str, name: str) -> Subject:
-    return Subject(name, suite, partial(catalog.task, name, suite))
+    return Subject(name, suite, partial(catalog.suite(suite).task, name))
 
 
 def _in_folder(folder: Path, cache: Path) -> list[Subject]:
@@ -52,16 +52,16 @@ def _in_folder(folder: Path, cache: Path) -> list[Subject]:
     neither."""
     from pytest_mlab.suites.foreign.reader import is_foreign, load_task_of, name_of
     from pytest_mlab.suites.loader import TASK_FILE
-    from pytest_mlab.suites.members import lacking, left_out, members
+    from pytest_mlab.suites.suite import Suite, lacking
 
     if (folder / TASK_FILE).is_file():
         found, suite = {folder.name: folder}, folder.parent.name
     elif is_foreign(folder):
         found, suite = {name_of(folder): folder}, folder.parent.name
     else:
-        found, suite = dict(members(folder)), folder.name
+        found, suite = dict(Suite.scan(folder).folders), folder.name
     if not found:
-        near = {folder.name: lacking(folder), **left_out(folder)}
+        near = {folder.name: lacking(folder), **Suite.scan(folder).left_out}
         others = "".join(f"; {name} has {why}" for name, why in near.items() if why)
         raise ConfigError(
             f"{folder} is neither a task nor a suite: in it and one folder below there is neither a"

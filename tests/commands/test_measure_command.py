@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab import cli
+from pytest_mlab.commands import USAGE
 from pytest_mlab.suites.loader import load_task
 from pytest_mlab.validation.measuring import where_measured
 from tests.suites.folders import edit, toy_task
@@ -111,7 +112,7 @@ def test_a_trivial_predictor_needs_its_actions(
     task: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (task / "trivial").mkdir()
-    assert measure("--runs", "1") == cli.USAGE
+    assert measure("--runs", "1") == USAGE
     assert "the task has a folder trivial/ without actions.toml" in capsys.readouterr().err
 
 
@@ -131,13 +132,13 @@ def test_what_fails_is_told(
     task: Path, capsys: pytest.CaptureFixture[str], script: str, reason: str
 ) -> None:
     (task / "env" / "train.py").write_text(script + "\n")
-    assert measure() == cli.USAGE
+    assert measure() == USAGE
     assert reason in capsys.readouterr().err
 
 
 def test_an_evaluator_that_dies_is_told(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (task / "evaluator.py").write_text("import os\nprint('last words', flush=True)\nos._exit(1)\n")
-    assert measure() == cli.USAGE
+    assert measure() == USAGE
     assert (
         "task toy: the evaluator ended with status 1 and without a result (last words)"
         in capsys.readouterr().err
@@ -152,7 +153,7 @@ def test_an_action_that_needs_a_model_is_refused(
         '"Execute Script"\n[action.args]\nscript_name = "train.py"',
         '"Understand File"\n[action.args]\nfile_name = "train.py"\nthings_to_look_for = "bugs"',
     )
-    assert measure("--what", "reference") == cli.USAGE
+    assert measure("--what", "reference") == USAGE
     assert "toy: Understand File" in capsys.readouterr().err
 
 
@@ -161,15 +162,15 @@ def test_a_score_that_cannot_be_a_baseline_leaves_the_file(
 ) -> None:
     before = (task / "task.toml").read_text()
     (task / "env" / "train.py").write_text("open('score', 'w').write('0')\n")
-    assert measure("--runs", "1", "--write") == cli.USAGE
+    assert measure("--runs", "1", "--write") == USAGE
     assert "threshold.absolute" in capsys.readouterr().err
     assert (task / "task.toml").read_text() == before
 
 
 def test_usage(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert measure("--runs", "0") == cli.USAGE
+    assert measure("--runs", "0") == USAGE
     assert "--runs 0: at least 1" in capsys.readouterr().err
-    assert measure("toi") == cli.USAGE
+    assert measure("toi") == USAGE
     assert "did you mean 'toy'" in capsys.readouterr().err
-    assert measure("--data", "huge") == cli.USAGE
+    assert measure("--data", "huge") == USAGE
     assert "no data variant 'huge'" in capsys.readouterr().err

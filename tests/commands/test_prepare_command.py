@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab import cli
+from pytest_mlab.commands import USAGE
 from tests.suites.folders import edit, toy_task
 
 KAGGLE = 'kind = "kaggle"\nref = "competitions/toys"\nconsent = "https://rules.invalid"\n'
@@ -93,11 +94,11 @@ def test_force_prepares_again_and_another_cache_may_be_named(
 def test_unknown_names_are_usage_errors_before_anything_is_done(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert prepare("toy", "alpa") == cli.USAGE
+    assert prepare("toy", "alpa") == USAGE
     streams = capsys.readouterr()
     assert "unknown task 'alpa'; did you mean 'alpha'?" in streams.err
     assert streams.out == ""
-    assert cli.main(["prepare", "--suite", "lob"]) == cli.USAGE
+    assert cli.main(["prepare", "--suite", "lob"]) == USAGE
     assert "unknown suite 'lob'; did you mean 'lab'?" in capsys.readouterr().err
 
 

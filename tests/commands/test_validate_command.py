@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab import cli
+from pytest_mlab.commands import USAGE
 from pytest_mlab.validation.registry import BUILT_IN
 from tests.suites.folders import edit
 from tests.support.foreign_suite import PREPARE, files_below, foreign_task
@@ -204,7 +205,7 @@ def test_folders_in_mlagentbenchs_format(
     assert "'odd' is not one of its own tasks" in " ".join(out.split())
     assert "tool" not in out
     assert validate("./bench/Guess", "--only", "files") == 0
-    assert validate("./bench/tool") == cli.USAGE
+    assert validate("./bench/tool") == USAGE
     assert "tool has no scripts/eval.py" in capsys.readouterr().err
     assert files_below(bench) == before
 
@@ -236,22 +237,19 @@ def test_what_that_format_does_not_have_is_not_asked_for(
         (["guess", "--jobs", "0"], "--jobs 0: at least 1 is needed"),
         (["guess", "--leak-limit", "rang=1"], "unknown limit 'rang'"),
         (["guess", "--leak-limit", "rank=x"], "--leak-limit rank=x: 'x' is no number"),
-        (
-            ["./task_suites"],
-            "in it and one folder below there is neither a task.toml",
-        ),
+        (["./task_suites"], "in it and one folder below there is neither a task.toml"),
     ],
 )
 def test_words_that_mean_nothing(
     suite: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
-    assert validate(*words) == cli.USAGE
+    assert validate(*words) == USAGE
     assert message in capsys.readouterr().err
 
 
 def test_a_name_in_two_suites(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sound_task(suite.parent / "second" / "guess")
-    assert validate("guess", "--only", "schema") == cli.USAGE
+    assert validate("guess", "--only", "schema") == USAGE
     assert "say lab/guess or second/guess" in capsys.readouterr().err
     assert validate("second/guess", "--only", "schema") == 0
 

@@ -37,7 +37,7 @@ def kagglehub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def built_in(name: str, tmp_path: Path) -> Task:
-    return Catalog(tmp_path).task(name, "mlagentbench")
+    return Catalog(tmp_path).suite("mlagentbench").task(name)
 
 
 def table(file: Path) -> tuple[list[str], list[list[str]]]:

@@ -11,7 +11,8 @@ import pytest
 from pytest_mlab.core.plan import PlannedAgent
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
 from pytest_mlab.errors import ConfigError, SuiteError
-from pytest_mlab.planning.make import freeze, make_plan, narrow, order_trials, read_selection
+from pytest_mlab.planning.fresh import order_trials
+from pytest_mlab.planning.make import freeze, make_plan, narrow, read_selection
 from pytest_mlab.planning.options import NEWEST, MlabOptions
 from pytest_mlab.store.rundir import RunDir
 from tests.support.toy_suite import write_toy_suite, write_toy_task
@@ -44,15 +45,12 @@ def test_trials_go_repeat_by_repeat(project: Path, options: MlabOptions) -> None
     ]
 
 
-def test_only_agents_that_need_a_model_are_crossed_with_the_models(
-    project: Path, options: MlabOptions
-) -> None:
+def test_only_agents_that_need_a_model_are_crossed_with_the_models() -> None:
     agents = (
         PlannedAgent("a", "a", "", needs_model=True),
         PlannedAgent("b", "b", "", needs_model=False),
     )
-    tasks = make_plan(options, project).tasks.values()
-    trials = order_trials(list(tasks)[:1], agents, ("m", "n"), 1)
+    trials = order_trials(["first"], agents, ("m", "n"), 1)
     assert [(trial.agent, trial.model) for trial in trials] == [("a", "m"), ("a", "n"), ("b", "")]
 
 
@@ -272,7 +270,7 @@ def test_resume_refuses_a_task_that_has_changed(project: Path, options: MlabOpti
     run = frozen(project, options)
     with (project / "task_suites" / "toy" / "first" / "evaluator.py").open("a") as file:
         file.write("# changed\n")
-    with pytest.raises(ConfigError, match=r"the task first .* has changed since run"):
+    with pytest.raises(ConfigError, match="the task first has changed since"):
         make_plan(MlabOptions(resume=run.plan.run_id), project)
 
 
@@ -285,7 +283,7 @@ def test_resume_refuses_an_agent_that_has_changed(project: Path, options: MlabOp
     agent.write_text(
         "class Mine:\n    needs_model = False\n    def run(self, env):\n        return None\n"
     )
-    with pytest.raises(ConfigError, match=r"the agent mine .* has changed since run"):
+    with pytest.raises(ConfigError, match="the agent mine has changed since"):
         make_plan(MlabOptions(resume=run.plan.run_id), project)
 
 

@@ -6,12 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mlab.core.model_settings import ModelSettings
+from pytest_mlab.core.plan import PlannedAgent
 from pytest_mlab.core.values import PerModel
 from pytest_mlab.errors import ConfigError
+from pytest_mlab.planning.fresh import planned_models
 from pytest_mlab.planning.options import MlabOptions
-from pytest_mlab.planning.requirements import missing_key, resolve_models
+from pytest_mlab.planning.requirements import missing_key
 
 HERE = Path(__file__).parent
+AGENT = PlannedAgent("mine", "mine", "", needs_model=True)
+
+
+def resolve_models(options: MlabOptions, rootdir: Path) -> tuple[ModelSettings, ...]:
+    return planned_models(options, (AGENT,), rootdir)
 
 
 def test_known_and_priced() -> None:
@@ -25,7 +33,8 @@ def test_known_and_priced() -> None:
     assert [model.name for model in resolve_models(MlabOptions(model=("openai/mine",)), HERE)] == [
         "openai/mine"
     ]
-    assert resolve_models(MlabOptions(max_cost=1.0), HERE) == ()
+    replayed = MlabOptions(model=("gpt-4-turbo",), replay=HERE)
+    assert resolve_models(replayed, HERE) == ()
 
 
 def test_an_unknown_provider() -> None:

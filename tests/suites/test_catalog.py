@@ -30,8 +30,8 @@ def test_tasks_come_sorted_and_other_folders_are_no_tasks(shipped: Path, tmp_pat
     (shipped / "README.md").write_text("text")
     catalog = Catalog(tmp_path / "project")
     assert catalog.suites() == ("lab",)
-    assert [task.name for task in catalog.tasks("lab")] == ["alpha", "toy", "trains"]
-    assert catalog.task("toy", "lab").suite == "lab"
+    assert [task.name for task in catalog.suite("lab").tasks()] == ["alpha", "toy", "trains"]
+    assert catalog.suite("lab").task("toy").suite == "lab"
 
 
 def test_the_users_suite_of_the_same_name_wins_whole(shipped: Path, tmp_path: Path) -> None:
@@ -39,8 +39,10 @@ def test_the_users_suite_of_the_same_name_wins_whole(shipped: Path, tmp_path: Pa
     toy_task(tmp_path / "project" / "task_suites" / "mine", "own")
     catalog = Catalog(tmp_path / "project")
     assert catalog.suites() == ("lab", "mine")
-    assert catalog.task_names("lab") == ("own",)
-    assert catalog.folder("lab") == tmp_path / "project" / "task_suites" / "lab"
+    assert catalog.suite("lab").names == ("own",)
+    assert (
+        catalog.suite("lab").folders["own"].parent == tmp_path / "project" / "task_suites" / "lab"
+    )
 
 
 def test_unknown_names_are_answered_with_what_exists_nearest_first(
@@ -50,30 +52,30 @@ def test_unknown_names_are_answered_with_what_exists_nearest_first(
     with pytest.raises(
         ConfigError, match=r"unknown suite 'labs'; did you mean 'lab'\? suites: lab"
     ):
-        catalog.tasks("labs")
+        catalog.suite("labs").tasks()
     with pytest.raises(
         ConfigError, match=r"unknown task 'trian'; did you mean 'trains'\? tasks: trains, toy"
     ):
-        catalog.task("trian", "lab")
+        catalog.suite("lab").task("trian")
     with pytest.raises(ConfigError, match=r"unknown task 'zzzz'; tasks: "):
-        catalog.task("zzzz", "lab")
+        catalog.suite("lab").task("zzzz")
 
 
 def test_a_broken_task_keeps_its_name_and_spoils_only_itself(shipped: Path, tmp_path: Path) -> None:
     (shipped / "lab" / "toy" / "task.toml").write_text("name = \n")
     catalog = Catalog(tmp_path / "project")
     with pytest.raises(ConfigError, match="tasks: trains, toy"):
-        catalog.task("train", "lab")
-    assert catalog.task("trains", "lab").name == "trains"
+        catalog.suite("lab").task("train")
+    assert catalog.suite("lab").task("trains").name == "trains"
     with pytest.raises(SuiteError, match=r"toy/task\.toml:1: not valid TOML"):
-        catalog.task("toy", "lab")
+        catalog.suite("lab").task("toy")
 
 
 def test_all_broken_tasks_are_listed_together(shipped: Path, tmp_path: Path) -> None:
     for name in ("toy", "trains"):
         (shipped / "lab" / name / "task.toml").write_text("name = \n")
     with pytest.raises(SuiteError) as caught:
-        Catalog(tmp_path / "project").tasks("lab")
+        Catalog(tmp_path / "project").suite("lab").tasks()
     assert len(str(caught.value).splitlines()) == 2
 
 
@@ -85,5 +87,5 @@ def test_a_suite_of_an_installed_package_comes_last(
     monkeypatch.setattr(locate, "entry_point_suites", lambda: entries)
     catalog = Catalog(tmp_path / "project")
     assert catalog.suites() == ("extra", "lab")
-    assert catalog.task_names("extra") == ("packed",)
-    assert catalog.task_names("lab") == ("toy", "trains")
+    assert catalog.suite("extra").names == ("packed",)
+    assert catalog.suite("lab").names == ("toy", "trains")

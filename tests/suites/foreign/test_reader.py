@@ -299,15 +299,15 @@ def test_a_suite_is_named_by_its_path(
     foreign_task(folder.parent / "tool", {"scripts/eval.py": None})
     (folder.parent / "tasks.json").write_text("{}")
     catalog = Catalog(tmp_path, tmp_path / "cache")
-    assert catalog.task_names(str(folder.parent)) == ("guess",)
-    assert catalog.task("guess", "./bench").suite == "bench"
+    assert catalog.suite(str(folder.parent)).names == ("guess",)
+    assert catalog.suite("./bench").task("guess").suite == "bench"
     monkeypatch.chdir(tmp_path)
-    assert [task.name for task in catalog.tasks("./bench")] == ["guess"]
+    assert [task.name for task in catalog.suite("./bench").tasks()] == ["guess"]
 
 
 def test_a_suite_of_the_project_may_hold_such_folders(tmp_path: Path) -> None:
     foreign_task(tmp_path / "task_suites" / "mine" / "guess")
-    assert Catalog(tmp_path, tmp_path / "cache").task("guess", "mine").suite == "mine"
+    assert Catalog(tmp_path, tmp_path / "cache").suite("mine").task("guess").suite == "mine"
 
 
 @pytest.mark.parametrize(
@@ -323,23 +323,23 @@ def test_a_path_that_is_no_suite_is_told_why(
 ) -> None:
     foreign_task(folder)
     with pytest.raises(ConfigError, match=message):
-        Catalog(tmp_path, tmp_path / "cache").tasks(suite)
+        Catalog(tmp_path, tmp_path / "cache").suite(suite).tasks()
 
 
 def test_a_broken_folder_spoils_only_itself(folder: Path, tmp_path: Path) -> None:
     foreign_task(folder)
     foreign_task(folder.parent / "odd", {"mlab.toml": None})
     catalog = Catalog(tmp_path, tmp_path / "cache")
-    assert catalog.task("guess", "./bench").name == "guess"
+    assert catalog.suite("./bench").task("guess").name == "guess"
     with pytest.raises(SuiteError, match="'odd'"):
-        catalog.task("odd", "./bench")
-    guess, odd = catalog.tasks("./bench")
+        catalog.suite("./bench").task("odd")
+    guess, odd = catalog.suite("./bench").tasks()
     assert guess.fault == ""
     assert "'odd'" in odd.fault
     assert origin_of(odd) == folder.parent / "odd"
-    assert odd.digest == catalog.tasks("./bench", ["odd"])[0].digest
+    assert odd.digest == catalog.suite("./bench").tasks(["odd"])[0].digest
     (folder.parent / "odd" / "mlab.toml").write_text('direction = "maximize"\n')
-    assert catalog.tasks("./bench")[1].fault == ""
+    assert catalog.suite("./bench").tasks()[1].fault == ""
 
 
 def test_folders_that_are_no_tasks_are_told_with_what_they_lack(
@@ -356,8 +356,8 @@ def test_folders_that_are_no_tasks_are_told_with_what_they_lack(
     (folder.parent / "notes").mkdir()
     (folder.parent / "_old").mkdir()
     catalog = Catalog(tmp_path, tmp_path / "cache")
-    assert catalog.task_names("./bench") == ("guess", "ours")
-    assert catalog.left_out("./bench") == {
+    assert catalog.suite("./bench").names == ("guess", "ours")
+    assert catalog.suite("./bench").left_out == {
         "bare": "no env/",
         "draft": "no task.toml",
         "guess": "Guess has the same name, guess",
@@ -370,7 +370,7 @@ def test_a_folder_of_none_but_incomplete_tasks_says_what_they_lack(
 ) -> None:
     foreign_task(folder, {"scripts/eval.py": None})
     with pytest.raises(ConfigError, match=r"holds no task: .*; guess has no scripts/eval\.py"):
-        Catalog(tmp_path, tmp_path / "cache").tasks("./bench")
+        Catalog(tmp_path, tmp_path / "cache").suite("./bench").tasks()
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_whatever_is_wrong_with_a_folder_is_its_fault_alone(
     foreign_task(folder)
     foreign_task(folder.parent / "odd", changed)
     assert [
-        bool(task.fault) for task in Catalog(tmp_path, tmp_path / "cache").tasks("./bench")
+        bool(task.fault) for task in Catalog(tmp_path, tmp_path / "cache").suite("./bench").tasks()
     ] == [False, True]
 
 
