@@ -1,7 +1,8 @@
 """Puts the built-in suites and agents, which stand at the top of the repository, into the wheel.
 
-A hook rather than `force-include`, which would also copy them, answers and all, into the site-packages of an editable
-installation, beside the code that agents run there; and which would take compiled files along.
+A hook rather than `force-include`: that would also copy them, answers included, into the
+site-packages of an editable installation, which sandboxes show to agents; and it would take
+compiled files along.
 """
 
 from __future__ import annotations

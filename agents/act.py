@@ -1,5 +1,5 @@
-"""The simplest agent that uses a model: it names one action a reply and sees all that came of the
-earlier ones.
+"""The simplest agent that uses a model: each reply names one action, and the prompt shows the
+results of all earlier actions.
 
 The history stays in the prompt word for word (long observations cut in the middle); when it nears
 what the model can read, the oldest steps are left out."""
@@ -11,29 +11,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import Field
-
 from pytest_mlab import ContextWindowError, Environment
 
 from .asking import Asking
-from .prompting import RESEARCH_LOG, MeasuredSettings, Room, cut, listed, sections, shown_actions
+from .prompting import (
+    RESEARCH_LOG,
+    MeasuredSettings,
+    ObservationChars,
+    ReAsks,
+    Room,
+    Temperature,
+    cut,
+    listed,
+    sections,
+    shown_actions,
+)
 from .research_parsing import ACTION, INPUT, STOP
 
 
 class ActSettings(MeasuredSettings, frozen=True, extra="forbid"):
-    """What can be changed about the agent."""
+    """The agent's settings."""
 
-    temperature: float | None = Field(
-        default=0.5, ge=0, description="of the model; null: the provider's default"
-    )
-    re_asks: int = Field(
-        default=5, ge=0, description="how often an answer that cannot be used is asked for again"
-    )
-    observation_chars: int = Field(
-        default=8_000,
-        ge=100,
-        description="characters of an observation above which its middle is left out",
-    )
+    temperature: Temperature = 0.5
+    re_asks: ReAsks = 5
+    observation_chars: ObservationChars = 8_000
 
 
 class ActAgent:
@@ -82,7 +83,7 @@ class _Work:
             fields,
             re_asks=settings.re_asks,
             temperature=settings.temperature,
-            heard=lambda prompt, reply: self.room.learn(len(prompt), reply),
+            on_reply=lambda prompt, reply: self.room.learn(len(prompt), reply),
         )
         self.taken: list[_Taken] = []
         self.left_out = 0
@@ -121,7 +122,9 @@ class _Work:
                 actions=self.actions, task=self.env.task_description, format=form
             )
         ]
-        opening = "forgotten" if self.left_out else "history" if self.taken else "begin"
+        opening = "history" if self.taken else "begin"
+        if self.left_out:
+            opening = "forgotten"
         parts.append(self.texts[opening].substitute(left_out=str(self.left_out)))
         parts += [self._rendered(taken) for taken in self.taken]
         return "\n\n".join(parts)

@@ -48,12 +48,15 @@ class AideSettings(BaseModel):
         default=3, ge=0, description="attempts in a row to fix a solution that fails"
     )
     debug_prob: float = Field(
-        default=0.5, ge=0, le=1, description="how often a failing one is mended, when there is one"
+        default=0.5,
+        ge=0,
+        le=1,
+        description="how often a failing solution is fixed, when there is one",
     )
     folds: int = Field(
         default=5,
         ge=1,
-        description="of the cross-validation that the model is told to use; 1: none",
+        description="of the cross-validation that the model is asked to use; 1: none",
     )
     temperature: float = Field(default=0.5, ge=0, description="of both models")
     timeout: int = Field(default=3600, ge=1, description="seconds that one solution may run")

@@ -82,13 +82,13 @@ def main() -> None:
             save_run(cfg, journal)
     finally:
         if journal.get_best_node() is None:
-            outputs.place()  # of a solution that nobody came to judge
+            outputs.place()  # of a solution that was not judged any more
         interpreter.cleanup_session()
 
 
 def report(journal: Any, outputs: Outputs) -> None:
-    """Say what came of the newest solution; when it is the best one, or there is no good one yet,
-    its files count."""
+    """Print the newest solution's result; when it is the best one, or there is no good one yet, its
+    files count."""
     node, best = journal.nodes[-1], journal.get_best_node()
     if best is node or best is None:
         outputs.place()

@@ -17,7 +17,7 @@ from .research_parsing import ACTION, INPUT, STOP, clean_action, parse_reply, re
 @dataclass(frozen=True)
 class Acted:
     """A step: the action's name, its arguments (None when they could not be read), what the
-    environment answered, and that as the model gets to read it."""
+    environment answered, and the text that the model is shown."""
 
     name: str
     arguments: dict[str, Any] | None
@@ -29,7 +29,7 @@ class Asking:
     """Asks until an answer is usable, at most ``1 + re_asks`` times: it has all ``fields`` and
     names an action.
 
-    ``heard`` gets every reply with the prompt that it answers.
+    ``on_reply`` gets every reply with the prompt that it answers.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class Asking:
         *,
         re_asks: int,
         temperature: float | None,
-        heard: Callable[[str, ModelReply], None] = lambda prompt, reply: None,
+        on_reply: Callable[[str, ModelReply], None] = lambda prompt, reply: None,
     ) -> None:
         self.env = env
         self.fields = tuple(fields)
         self.re_asks = re_asks
         self.temperature = temperature
-        self.heard = heard
+        self.on_reply = on_reply
         self.texts = sections(Path(__file__).with_name("asking_prompt.md"))
 
     def answer(self, prompt: str) -> tuple[dict[str, str], str]:
@@ -54,11 +54,11 @@ class Asking:
         asked, fields, problem = prompt, dict[str, str](), ""
         for attempt in range(1 + self.re_asks):
             reply = self.env.model.complete(asked, temperature=self.temperature, stop=[STOP])
-            self.heard(asked, reply)
+            self.on_reply(asked, reply)
             fields, problem = parse_reply(reply.text, self.fields)
             name = clean_action(fields.get(ACTION, ""))
             if not problem and name not in self.env.actions:
-                problem = f"{name!r:.80} is no action" if name else "it names no action"
+                problem = f"{name!r:.80} is not an action" if name else "it names no action"
             if not problem:
                 return fields, ""
             self.env.note("answer_refused", {"attempt": attempt + 1, "problem": problem})
@@ -69,17 +69,17 @@ class Asking:
         return fields, problem
 
     def act(self, fields: dict[str, str]) -> Acted:
-        """Do what an answer says. What cannot be done is a step as well, so that the budget bounds
-        it."""
+        """Do what an answer says. An action that cannot be done is a step as well, so that the
+        budget bounds it."""
         name = clean_action(fields.get(ACTION, ""))
         written = fields.get(INPUT, "")
         arguments = self._arguments(name, written)
         if arguments is None:
             seen = self.env.execute(Action(name[:80], {"unparsed": written}))
-            told = self.texts["arguments"].substitute(
+            help_text = self.texts["arguments"].substitute(
                 action=name, usage=usage(self.env.actions[name])
             )
-            return Acted(name, None, seen, f"{told}\n\n{seen.text}")
+            return Acted(name, None, seen, f"{help_text}\n\n{seen.text}")
         seen = self.env.execute(Action(name, arguments))
         return Acted(name, arguments, seen, seen.text)
 

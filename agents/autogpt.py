@@ -2,8 +2,7 @@
 reply, a memory.
 
 A reply is one JSON object: thoughts {text, reasoning, plan, criticism, speak} and a command. The
-last steps stand in the prompt word for word; what falls out of them goes into a short account that
-the fast model keeps."""
+prompt shows the last steps word for word; the fast model keeps a short account of earlier ones."""
 
 from __future__ import annotations
 
@@ -18,12 +17,23 @@ from pydantic import Field
 
 from pytest_mlab import Action, ContextWindowError, Environment, Message
 
-from .prompting import RESEARCH_LOG, MeasuredSettings, Room, cut, listed, sections, shown_actions
+from .prompting import (
+    RESEARCH_LOG,
+    MeasuredSettings,
+    ObservationChars,
+    ReAsks,
+    Room,
+    Temperature,
+    cut,
+    listed,
+    sections,
+    shown_actions,
+)
 from .research_parsing import clean_action, read_arguments
 
 
 class AutogptSettings(MeasuredSettings, frozen=True, extra="forbid"):
-    """What can be changed about the agent."""
+    """The agent's settings."""
 
     goals: tuple[str, ...] = Field(
         default=(), description="goals in place of the usual four, as a JSON list"
@@ -31,17 +41,9 @@ class AutogptSettings(MeasuredSettings, frozen=True, extra="forbid"):
     shown_steps: int = Field(
         default=5, ge=0, description="last steps that stand in the prompt word for word"
     )
-    re_asks: int = Field(
-        default=3, ge=0, description="how often an answer that cannot be used is asked for again"
-    )
-    temperature: float | None = Field(
-        default=0.0, ge=0, description="of the main model; null: the provider's default"
-    )
-    observation_chars: int = Field(
-        default=8_000,
-        ge=100,
-        description="characters of a result above which its middle is left out",
-    )
+    re_asks: ReAsks = 3
+    temperature: Temperature = 0.0
+    observation_chars: ObservationChars = 8_000
 
 
 class AutogptAgent:
@@ -62,8 +64,7 @@ class AutogptAgent:
 
 @dataclass(frozen=True)
 class _Command:
-    """A command as an answer names it, or why there is none in it (``problem``); ``text`` is the
-    answer."""
+    """The command in an answer, or why it has none (``problem``); ``text`` is the answer."""
 
     text: str
     name: str = ""
@@ -110,7 +111,7 @@ class _Work:
         while len(self.taken) > self.settings.shown_steps:
             self._remember()
         command = self._ask()
-        # What is no command is a step as well, so that the budget bounds it.
+        # An answer without a command is a step as well, so that the budget bounds it.
         args = {"unparsed": command.text[:2_000]} if command.args is None else command.args
         seen = self.env.execute(Action(command.name, args))
         text = cut(f"{command.problem}\n{seen.text}".strip(), self.settings.observation_chars)
@@ -119,11 +120,11 @@ class _Work:
         )
         return seen.done
 
-    # --- asking ----------------------------------------------------------------------------------------------
+    # --- asking -----------------------------------------------------------------------------------
 
     def _ask(self) -> _Command:
-        """The command of a usable answer to the longest history that fits; else what the last
-        answer lacked."""
+        """The command of a usable answer to the longest history that fits, or the last unusable
+        answer."""
         while True:
             messages = self._messages()
             while self.taken and not self.room.fits(_size(messages)):
@@ -163,7 +164,7 @@ class _Work:
             Message("user", self.texts["next"].template),
         ]
 
-    # --- remembering -----------------------------------------------------------------------------------------
+    # --- remembering ------------------------------------------------------------------------------
 
     def _remember(self) -> None:
         """Let the oldest step that is shown go into the account."""
@@ -190,7 +191,7 @@ def _read(text: str, actions: Iterable[str]) -> _Command:
     (``execute_script``)."""
     answer, _ = read_arguments(text, ())
     if answer is None:
-        return _Command(text, problem="it is no JSON object")
+        return _Command(text, problem="it is not a JSON object")
     command = answer.get("command")
     if not isinstance(command, dict) or not isinstance(command.get("name"), str):
         return _Command(text, problem="it has no command with a name")
@@ -199,9 +200,9 @@ def _read(text: str, actions: Iterable[str]) -> _Command:
     name = clean_action(command["name"])
     found = named.get(_plain(name))
     if found is None:
-        return _Command(text, name[:80], problem=f"{name!r:.80} is no command")
+        return _Command(text, name[:80], problem=f"{name!r:.80} is not a command")
     if not isinstance(args, dict):
-        return _Command(text, found, problem="its args are no JSON object")
+        return _Command(text, found, problem="its args are not a JSON object")
     return _Command(json.dumps(answer, ensure_ascii=False), found, args)
 
 

@@ -61,7 +61,7 @@ class CommandSettings(BaseModel):
     def _assignments(cls, env: tuple[str, ...]) -> tuple[str, ...]:
         wrong = [one for one in env if not one.partition("=")[0] or "=" not in one]
         if wrong:
-            raise ValueError(f"{wrong[0]!r} is no NAME=value")
+            raise ValueError(f"{wrong[0]!r} is not NAME=value")
         return env
 
 

@@ -1,37 +1,33 @@
 """A real LangChain agent (``create_agent``, a LangGraph graph): its tools are our actions, its
 model is the trial's.
 
-What it has of its own is LangChain's: the loop, the state, the tool node. Model calls go through
-the environment, so that they are metered, recorded and replayed like those of any other agent. This
-file imports without LangChain; what derives from it is in langchain_parts.py."""
+The loop, the state and the tool node are LangChain's. Model calls go through the environment, so
+that they are metered, recorded and replayed like those of any other agent. This file can be
+imported without LangChain; the classes that derive from it are in langchain_parts.py."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field
-
 from pytest_mlab import Environment
 
-from .prompting import RESEARCH_LOG, ShownSettings, sections, shown_actions
+from .prompting import (
+    RESEARCH_LOG,
+    Nudges,
+    ObservationChars,
+    ShownSettings,
+    Temperature,
+    sections,
+    shown_actions,
+)
 
 
 class LangchainSettings(ShownSettings, frozen=True, extra="forbid"):
-    """What can be changed about the agent."""
+    """The agent's settings."""
 
-    temperature: float | None = Field(
-        default=None, ge=0, description="of the model; null: the provider's default"
-    )
-    nudges: int = Field(
-        default=3,
-        ge=0,
-        description="replies in a row without a tool call before the agent takes itself for done",
-    )
-    observation_chars: int = Field(
-        default=20_000,
-        ge=100,
-        description="characters of an observation above which its middle is left out",
-    )
+    temperature: Temperature = None
+    nudges: Nudges = 3
+    observation_chars: ObservationChars = 20_000
 
 
 class LangchainAgent:
@@ -46,10 +42,8 @@ class LangchainAgent:
 
     def run(self, env: Environment) -> None:
         """Let the graph run; what ends the trial passes through."""
-        from .langchain_parts import (
-            Submitted,
-            agent_graph,
-        )  # an optional package, seconds to import
+        # Here, since it imports an optional package, for seconds.
+        from .langchain_parts import Submitted, agent_graph
 
         settings = self.settings
         texts = sections(Path(__file__).with_name("langchain_prompt.md"))

@@ -1,5 +1,5 @@
-"""What the langchain agent is made of: the trial's model as a chat model, actions as tools, and
-what ends the loop."""
+"""The parts of the langchain agent: the trial's model as a chat model, actions as tools, and the
+end of the loop."""
 
 from __future__ import annotations
 
@@ -54,20 +54,25 @@ def agent_graph(
     return create_agent(
         TrialModel(env=env, specs=tuple(actions.values()), temperature=temperature),
         [
-            ActionTool(name=spec.name, description=_told(spec), args_schema=dict(spec.schema), env=env,
-                       most=observation_chars)
+            ActionTool(
+                name=spec.name,
+                description=_description(spec),
+                args_schema=dict(spec.schema),
+                env=env,
+                most=observation_chars,
+            )
             for spec in actions.values()
         ],
         system_prompt=system,
         middleware=[Trial(env, nudge, nudges)],
-    )  # fmt: skip
+    )
 
 
-def _told(spec: ActionSpec) -> str:
+def _description(spec: ActionSpec) -> str:
     return f"{spec.summary} Returns: {spec.returns}" if spec.returns else spec.summary
 
 
-# --- the model -----------------------------------------------------------------------------------------------
+# --- the model ------------------------------------------------------------------------------------
 
 
 class TrialModel(BaseChatModel):
@@ -129,8 +134,8 @@ def _answer(reply: ModelReply) -> AIMessage:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """A call's arguments; what is no JSON object is left for the environment to complain about, as
-    a step."""
+    """A call's arguments. Those that are not a JSON object are left for the environment to refuse,
+    as a step."""
     try:
         found = json.loads(text, strict=False) if text.strip() else {}
     except ValueError:
@@ -138,7 +143,7 @@ def _arguments(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"unparsed": text}
 
 
-# --- the actions ---------------------------------------------------------------------------------------------
+# --- the actions ----------------------------------------------------------------------------------
 
 
 class ActionTool(BaseTool):
@@ -163,12 +168,12 @@ def act(env: Environment, name: str, arguments: Mapping[str, Any], most: int) ->
     return text
 
 
-# --- the loop ------------------------------------------------------------------------------------------------
+# --- the loop -------------------------------------------------------------------------------------
 
 
 class Trial(Middleware):
-    """Keeps the loop going where LangChain's own would end or raise: a reply without a call, a name
-    that is no tool, a conversation that no longer fits."""
+    """Keeps the loop going where LangChain's own would end or raise: a reply without a call, an
+    unknown tool, a conversation that no longer fits."""
 
     def __init__(self, env: Environment, nudge: str, nudges: int) -> None:
         super().__init__()
@@ -193,8 +198,8 @@ class Trial(Middleware):
                 self.env.note("turns_forgotten", {"turns": self.forgotten})
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Do the call; one of a name that is no tool is a step as well, and the environment says
-        what there is."""
+        """Do the call. A call of an unknown tool is a step as well, and the environment lists the
+        actions."""
         if request.tool is not None:
             return handler(request)
         call = request.tool_call

@@ -1,5 +1,5 @@
-"""What the agents' prompts are made of: texts from the file beside an agent, actions with their
-usage, room."""
+"""Shared by the agents: settings, and the parts of prompts (texts from the file beside an agent,
+actions with their usage, the room that a model has)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from string import Template
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
@@ -16,11 +17,23 @@ from pytest_mlab import ActionSpec, Environment, MlabError, ModelReply
 RESEARCH_LOG = frozenset(
     {"Append Summary to Research Log", "Retrieval from Research Log", "Reflection"}
 )
-"""Actions on the research log, of use only to who keeps one."""
+"""Actions on the research log, of use only to agents that keep one."""
+
+Temperature = Annotated[
+    float | None, Field(ge=0, description="of the model; null: the provider's default")
+]
+ReAsks = Annotated[int, Field(ge=0, description="how often to ask again for an unusable answer")]
+Nudges = Annotated[
+    int, Field(ge=0, description="replies in a row without an action after which the agent stops")
+]
+ObservationChars = Annotated[
+    int,
+    Field(ge=100, description="characters of an observation above which its middle is left out"),
+]
 
 
 class ShownSettings(BaseModel, frozen=True, extra="forbid"):
-    """Which actions a model gets to know."""
+    """Which actions a model is shown."""
 
     add_actions: tuple[str, ...] = Field(
         default=(), description="actions to show that are hidden otherwise"
@@ -29,7 +42,7 @@ class ShownSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class MeasuredSettings(ShownSettings, frozen=True, extra="forbid"):
-    """The same, of an agent that measures what fits into a prompt (:class:`Room`)."""
+    """Settings of an agent that measures what fits into a prompt (:class:`Room`)."""
 
     context_tokens: int = Field(
         default=0,
@@ -52,8 +65,8 @@ def shown_actions(
     add: Sequence[str],
     remove: Sequence[str],
 ) -> dict[str, ActionSpec]:
-    """The actions that a model gets to know: all but ``hidden``, with the settings ``add_actions``
-    and ``remove_actions``. Raises MlabError for a name in them that is no action."""
+    """The actions that a model is shown: all but ``hidden``, with the settings ``add_actions`` and
+    ``remove_actions``. Raises MlabError for a name in them that is not an action."""
     for setting, names in (("add_actions", add), ("remove_actions", remove)):
         for name in names:
             if name not in actions:
@@ -91,9 +104,9 @@ def cut(text: str, limit: int) -> str:
 class Room:
     """Whether prompts fit the main model.
 
-    The limit is what the setting says, else what is known of the model, less the room for an
-    answer; when neither is known, it is found out by the first prompt that is refused. Tokens are
-    estimated from characters, at the rate that the last reply reported."""
+    The limit is the setting, else the model's known context, less the room for an answer. Without
+    either it is learnt from the first prompt that is refused. Tokens are estimated from characters,
+    at the rate that the last reply reported."""
 
     ANSWER = 4_000
     """Tokens kept free for the answer (at most a quarter of the context)."""

@@ -2,8 +2,8 @@
 
 One prompt a step: the actions, the task, how to work, the form of an answer, the last steps in
 full. An answer holds a reflection, the whole plan with its status, a check of the facts in it, a
-thought, and one action. With retrieval on, a summary of each step goes to the research log, and
-what the log says about the plan comes back into the prompt; both are ordinary actions and count as
+thought, and one action. With retrieval on, a summary of each step goes to the research log, and the
+log's entries about the plan come back into the prompt; both are ordinary actions and count as
 steps."""
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from pydantic import Field, field_validator
 from pytest_mlab import Action, ContextWindowError, Environment
 
 from .asking import Acted, Asking
-from .prompting import RESEARCH_LOG, ShownSettings, cut, listed, sections, shown_actions
+from .prompting import (
+    RESEARCH_LOG,
+    ReAsks,
+    ShownSettings,
+    Temperature,
+    cut,
+    listed,
+    sections,
+    shown_actions,
+)
 from .research_parsing import ACTION, FIELDS, INPUT, PLAN, STOP, unmarked
 
 RETRIEVE = "Retrieval from Research Log"
@@ -35,7 +44,7 @@ HIDDEN = RESEARCH_LOG | {
 
 
 class ResearchSettings(ShownSettings, frozen=True, extra="forbid"):
-    """What can be changed about the agent."""
+    """The agent's settings."""
 
     format_entries: tuple[str, ...] = Field(
         default=FIELDS,
@@ -47,9 +56,7 @@ class ResearchSettings(ShownSettings, frozen=True, extra="forbid"):
     shown_steps: int = Field(
         default=3, ge=0, description="steps that stand in the prompt word for word"
     )
-    re_asks: int = Field(
-        default=5, ge=0, description="how often an answer that cannot be used is asked for again"
-    )
+    re_asks: ReAsks = 5
     summarise_over: int = Field(
         default=5_000,
         ge=100,
@@ -58,9 +65,7 @@ class ResearchSettings(ShownSettings, frozen=True, extra="forbid"):
     block: int = Field(
         default=10_000, ge=100, description="characters that the fast model summarises at once"
     )
-    temperature: float | None = Field(
-        default=0.5, ge=0, description="of the main model; null: the provider's default"
-    )
+    temperature: Temperature = 0.5
     fast_temperature: float | None = Field(
         default=0.01, ge=0, description="of the fast model; null: likewise"
     )
@@ -130,11 +135,10 @@ class _Work:
         )
         return False
 
-    # --- asking ----------------------------------------------------------------------------------------------
+    # --- asking -----------------------------------------------------------------------------------
 
     def _answer(self, recalled: str, shown: int) -> tuple[dict[str, str], str]:
-        """The fields of a usable answer; when none comes, those of the last one and what was wrong
-        with it."""
+        """The fields of a usable answer; without one, those of the last answer and its problem."""
         try:
             return self.asking.answer(self._prompt(recalled, shown))
         except ContextWindowError:
@@ -192,7 +196,7 @@ class _Work:
             return cut(text, self.settings.summarise_over)
         return f"(summary of {len(text)} characters)\n{report}"
 
-    # --- remembering -----------------------------------------------------------------------------------------
+    # --- remembering ------------------------------------------------------------------------------
 
     def _keep_plan(self, fields: dict[str, str]) -> None:
         plan = unmarked(fields.get(PLAN, ""))
@@ -221,7 +225,7 @@ class _Work:
         seen = self.env.execute(Action(RETRIEVE, {"current_plan": about}))
         return seen.text if seen.ok else ""
 
-    # --- texts -----------------------------------------------------------------------------------------------
+    # --- texts ------------------------------------------------------------------------------------
 
     def _fast(self, prompt: str) -> str:
         return self.env.model.complete(

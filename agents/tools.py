@@ -1,8 +1,8 @@
 """Native tool calling over all actions, with no fixed format: the style of today's agents.
 
-The model calls actions as tools, several at once if it likes; each call is answered. What is said
-stays in the prompt until that nears what the model can read: then the older part becomes notes,
-written by the fast model."""
+The model calls actions as tools, several at once if it likes; each call is answered. The
+conversation stays in the prompt until it nears the model's context: then the fast model turns its
+older part into notes."""
 
 from __future__ import annotations
 
@@ -16,31 +16,30 @@ from pydantic import Field
 
 from pytest_mlab import Action, Environment, Message, ModelReply, ToolCall
 
-from .prompting import RESEARCH_LOG, MeasuredSettings, Room, cut, sections, shown_actions, usage
+from .prompting import (
+    RESEARCH_LOG,
+    MeasuredSettings,
+    Nudges,
+    ObservationChars,
+    Room,
+    Temperature,
+    cut,
+    sections,
+    shown_actions,
+    usage,
+)
 from .tools_memory import Conversation, Turn
 
 
 class ToolsSettings(MeasuredSettings, frozen=True, extra="forbid"):
-    """What can be changed about the agent."""
+    """The agent's settings."""
 
-    temperature: float | None = Field(
-        default=None, ge=0, description="of the model; null: the provider's default"
-    )
-    nudges: int = Field(
-        default=3,
-        ge=0,
-        description=(
-            "replies in a row that lead to no action before the agent takes itself for done"
-        ),
-    )
+    temperature: Temperature = None
+    nudges: Nudges = 3
     keep_turns: int = Field(
         default=6, ge=1, description="latest replies that stay word for word when notes are made"
     )
-    observation_chars: int = Field(
-        default=20_000,
-        ge=100,
-        description="characters of an observation above which its middle is left out",
-    )
+    observation_chars: ObservationChars = 20_000
 
 
 class ToolsAgent:
@@ -103,8 +102,7 @@ class _Work:
         reply = self.talk.ask(self.settings.temperature)
         if not reply.tool_calls:
             self.env.note("no_tool_called", {"finish_reason": reply.finish_reason})
-            # Some providers refuse a conversation that holds an empty message.
-            self._heard(reply, (), [Message("user", self.texts["nudge"].template)])
+            self._add(reply, (), [Message("user", self.texts["nudge"].template)])
             return _Answered("")
         answers: list[Message] = []
         calls: list[ToolCall] = []
@@ -123,13 +121,15 @@ class _Work:
             # whole conversation.
             calls.append(replace(call, arguments="{}") if problem else call)
             answers.append(Message("tool", answered.text, tool_call_id=call.id))
-        self._heard(reply, calls, answers)
+        self._add(reply, calls, answers)
         return _Answered("", acted=acted)
 
-    def _heard(
+    def _add(
         self, reply: ModelReply, calls: Sequence[ToolCall], answers: Sequence[Message]
     ) -> None:
-        text = reply.text or ("" if calls else "(no words)")
+        text = reply.text
+        if not text and not calls:
+            text = "(no words)"  # some providers refuse a conversation that holds an empty message
         self.talk.turns.append(
             Turn(Message("assistant", text, tool_calls=tuple(calls)), tuple(answers))
         )
@@ -144,7 +144,7 @@ class _Work:
         )
 
     def _unreadable(self, call: ToolCall, reply: ModelReply, problem: str) -> _Answered:
-        """No step: an action was asked for in a way that nobody can do. The nudges bound it."""
+        """Not a step, since the action cannot be done; the nudges bound such replies."""
         self.env.note("arguments_refused", {"action": call.name, "problem": problem})
         if reply.finish_reason == "length":
             return _Answered(self.texts["cut"].template)

@@ -34,7 +34,7 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """As somebody reads it who has to sum it up."""
+        """As text for the model that summarises it."""
         calls = [
             f"Called {call.name} {cut(call.arguments, 4_000)}" for call in self.said.tool_calls
         ]
@@ -122,7 +122,7 @@ class Conversation:
             self.room.learn(size, reply)
             return reply
 
-    # --- making it shorter -----------------------------------------------------------------------------------
+    # --- making it shorter ------------------------------------------------------------------------
 
     def _shrink(self) -> bool:
         """Make the prompt shorter by the mildest means that is left; False when there is none."""

@@ -1,5 +1,5 @@
-"""Searches in a tree of solutions, in the manner of AIDE: drafts first, then mending or improving
-one of them.
+"""Searches in a tree of solutions, in the manner of AIDE: drafts first, then fixes or improvements
+of one of them.
 
 A node is a plan and a whole program. To try one, the workspace goes back to what its parent left,
 the program is written and run, and a review in JSON says whether it works and what its validation
@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from pytest_mlab import Action, ContextWindowError, Environment
 
-from .prompting import cut, sections
+from .prompting import ReAsks, cut, sections
 from .tree_reading import REVIEW, Review, Solution, read_review, read_solution
 from .tree_search import Node, Stage, Tree
 
@@ -29,13 +29,13 @@ _NARROWEST = 0.05
 
 
 class TreeSettings(BaseModel, frozen=True, extra="forbid"):
-    """What can be changed about the agent."""
+    """The agent's settings."""
 
     num_drafts: int = Field(
-        default=5, ge=1, description="solutions that are begun afresh before any is worked on"
+        default=5, ge=1, description="solutions that are written afresh before any is improved"
     )
     debug_probability: float = Field(
-        default=0.5, ge=0, le=1, description="of mending a failing one next"
+        default=0.5, ge=0, le=1, description="of fixing a failing solution next"
     )
     max_debug_depth: int = Field(default=3, ge=0, description="attempts in a row to fix one")
     max_nodes: int = Field(
@@ -43,17 +43,17 @@ class TreeSettings(BaseModel, frozen=True, extra="forbid"):
     )
     seed: int = Field(default=0, description="of the choices made by chance")
     script: str = Field(
-        default="train.py", description="the file of code that the model gives no name"
+        default="train.py", description="name of the file where the model gives none"
     )
     shown_files: int = Field(
-        default=4, ge=0, description="Python files of the start that the model gets to read"
+        default=4, ge=0, description="Python files of the start that the model is shown"
     )
-    memory: int = Field(default=10, ge=0, description="earlier solutions that the model is told of")
+    memory: int = Field(default=10, ge=0, description="earlier solutions that the model is shown")
     output_chars: int = Field(
-        default=8_000, ge=100, description="characters of an output that the model gets to read"
+        default=8_000, ge=100, description="characters of an output that the model is shown"
     )
     file_chars: int = Field(
-        default=20_000, ge=100, description="characters of a file that the model gets to read"
+        default=20_000, ge=100, description="characters of a file that the model is shown"
     )
     script_share: float = Field(
         default=0.5, gt=0, le=1, description="share of the time left that a run may take"
@@ -61,9 +61,7 @@ class TreeSettings(BaseModel, frozen=True, extra="forbid"):
     reserve: float = Field(
         default=0.02, ge=0, lt=1, description="share of the time that is kept for the end"
     )
-    re_asks: int = Field(
-        default=3, ge=0, description="how often an answer that cannot be used is asked for again"
-    )
+    re_asks: ReAsks = 3
     give_up: int = Field(
         default=3, ge=1, description="useless answers in a row, re-asked, after which it submits"
     )
@@ -109,7 +107,7 @@ class _Work:
         self.useless = 0
         self.scale = 1.0
 
-    # --- the budget ------------------------------------------------------------------------------------------
+    # --- the budget -------------------------------------------------------------------------------
 
     @property
     def steps_left(self) -> int:
@@ -119,12 +117,8 @@ class _Work:
     @property
     def seconds_left(self) -> float:
         """Seconds that solutions may take."""
-        budget = self.env.budget.max_seconds
-        return (
-            math.inf
-            if math.isinf(budget)
-            else (1 - self.settings.reserve) * budget - self.env.ledger.seconds
-        )
+        # infinite without a limit
+        return (1 - self.settings.reserve) * self.env.budget.max_seconds - self.env.ledger.seconds
 
     def timeout(self) -> float:
         """Seconds that the next run may take."""
@@ -138,7 +132,7 @@ class _Work:
         )
         return not enough and self.steps_left >= 2 and self.seconds_left > 0
 
-    # --- trying ----------------------------------------------------------------------------------------------
+    # --- trying -----------------------------------------------------------------------------------
 
     def look_around(self) -> None:
         """See which files there are, and read the programs among them."""
@@ -224,7 +218,7 @@ class _Work:
             self.missing = self.env.restore(step)
             self.at = step
 
-    # --- asking ----------------------------------------------------------------------------------------------
+    # --- asking -----------------------------------------------------------------------------------
 
     def _proposed(self, stage: Stage, parent: Node | None) -> Solution | None:
         """A solution, None when no answer was of use."""
@@ -276,8 +270,12 @@ class _Work:
     def _review(self, node: Node) -> Review | None:
         asked = 0
         while asked <= self.settings.re_asks:
-            prompt = self._text("review", task=self.env.task_description, solution=self._solution(node),
-                                output=self._cut(node.output, self.settings.output_chars))  # fmt: skip
+            prompt = self._text(
+                "review",
+                task=self.env.task_description,
+                solution=self._solution(node),
+                output=self._cut(node.output, self.settings.output_chars),
+            )
             try:
                 reply = self.env.model.complete(
                     prompt, role="fast", temperature=self.settings.review_temperature, schema=REVIEW
@@ -291,7 +289,7 @@ class _Work:
             self.env.note("review_refused", {"attempt": asked, "reply": reply.text[:200]})
         return None
 
-    # --- texts -----------------------------------------------------------------------------------------------
+    # --- texts ------------------------------------------------------------------------------------
 
     def _prompt(self, stage: Stage, parent: Node | None, problem: str) -> str:
         parts = [self._text("introduction", task=self.env.task_description)]
@@ -310,11 +308,9 @@ class _Work:
         parts.append(self._task_of(stage, parent))
         # the same in every prompt: what depends on the clock could not be replayed
         seconds = self.settings.script_share * self.env.budget.max_seconds
-        shown = (
-            "as much time as it needs"
-            if math.isinf(seconds)
-            else f"at most {seconds:.0f} seconds, and less later"
-        )
+        shown = f"at most {seconds:.0f} seconds, and less later"
+        if math.isinf(seconds):
+            shown = "as much time as it needs"
         files = str(max(1, min(9, self.steps_left - 1)))
         parts.append(self._text("form", script=self.settings.script, seconds=shown, files=files))
         if problem:
@@ -332,8 +328,8 @@ class _Work:
 
     def _memory(self) -> str:
         count = int(self.settings.memory * self.scale)
-        told = self.tree.good[-count:] if count else []
-        return "\n".join(f"- {node.plan} Result: {_result(node)}" for node in told)
+        shown = self.tree.good[-count:] if count else []
+        return "\n".join(f"- {node.plan} Result: {_result(node)}" for node in shown)
 
     def _solution(self, node: Node) -> str:
         files = "\n\n".join(

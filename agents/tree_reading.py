@@ -15,15 +15,12 @@ REVIEW: dict[str, Any] = {
             "type": "boolean",
             "description": "true when the script failed or did not do what the task needs",
         },
-        "summary": {"type": "string", "description": "what was found, in two or three sentences"},
+        "summary": {"type": "string", "description": "your findings, in two or three sentences"},
         "metric": {
             "type": ["number", "null"],
-            "description": "the validation metric that it reported, null without",
+            "description": "the validation metric that it printed, or null",
         },
-        "lower_is_better": {
-            "type": "boolean",
-            "description": "true when a smaller metric is better",
-        },
+        "lower_is_better": {"type": "boolean", "description": "true when a lower metric is better"},
     },
     "required": ["is_bug", "summary", "metric", "lower_is_better"],
     "additionalProperties": False,
@@ -78,7 +75,7 @@ def _plan(text: str) -> str:
 
 
 def read_review(text: str) -> Review | None:
-    """The review in a reply, None when it is no JSON of :data:`REVIEW`."""
+    """The review in a reply, None when it is not JSON of :data:`REVIEW`."""
     try:
         found, _ = json.JSONDecoder(strict=False).raw_decode(text, text.index("{"))
     except ValueError:

@@ -33,7 +33,7 @@ class Node:
 
     @property
     def debug_depth(self) -> int:
-        """How many attempts to mend it stand in a row above it, itself included."""
+        """The attempts to fix it in a row above it, itself included."""
         return 0 if self.stage != "debug" or self.parent is None else 1 + self.parent.debug_depth
 
 
@@ -63,9 +63,9 @@ class Tree:
     def lower_is_better(self) -> bool:
         """The direction that most reviews name; the first one's when they are divided."""
         votes = [node.lower_is_better for node in self.good]
-        return bool(votes) and (
-            votes[0] if 2 * sum(votes) == len(votes) else 2 * sum(votes) > len(votes)
-        )
+        if 2 * sum(votes) == len(votes):
+            return bool(votes) and votes[0]
+        return 2 * sum(votes) > len(votes)
 
     @property
     def best(self) -> Node | None:
@@ -77,14 +77,13 @@ class Tree:
 
     @property
     def standing(self) -> Node | None:
-        """Whose workspace to hand in: the best node's, else that of the last one that ran to its
-        end."""
+        """The node whose workspace to submit: the best, else the last that ran to its end."""
         return self.best or next((node for node in reversed(self.nodes) if node.ok), None)
 
     def choose(self, policy: Policy, chance: random.Random) -> tuple[Stage, Node | None]:
-        """What to do next and from which node: drafts until there are enough, then by chance
-        mending a solution that fails and that nobody has worked on yet, else the best one; another
-        draft while there is none."""
+        """The next stage and the node to start from: drafts until there are enough; then, by
+        chance, a fix of a failing solution that was not worked on yet; else an improvement of the
+        best one; another draft while there is none."""
         if sum(node.stage == "draft" for node in self.nodes) < policy.num_drafts:
             return "draft", None
         if chance.random() < policy.debug_probability:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.rows import Row
-from pytest_mlab.core.sandbox_api import Sandbox, SandboxSpec
+from pytest_mlab.core.sandbox_api import Sandbox, SandboxOptions, SandboxSpec
 from pytest_mlab.sandboxes import make
 
 ROUNDS = 300
@@ -44,13 +44,11 @@ def spawn_true() -> None:
 
 def backends() -> list[Sandbox]:
     """The sandboxes that work here."""
-    host, image = (
-        os.environ.get("MLAB_TEST_DOCKER_HOST"),
-        os.environ.get("MLAB_TEST_DOCKER_IMAGE", ""),
-    )
+    host = os.environ.get("MLAB_TEST_DOCKER_HOST")
+    image = os.environ.get("MLAB_TEST_DOCKER_IMAGE", "")
     if host:
         os.environ.setdefault("DOCKER_HOST", host)
-    made = [make("local"), make("bubblewrap"), make("docker", docker_image=image)]
+    made = [make("local"), make("bubblewrap"), make(SandboxOptions("docker", image))]
     return [sandbox for sandbox in made if not sandbox.check()]
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.cli import main
+from pytest_mlab.validation.registry import BUILT_IN
+from pytest_mlab.validation.render import recorded_cells
+from tests.tasks.conftest import TASKS, load
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -22,6 +25,17 @@ def test_a_generated_page_is_up_to_date(
     assert main([command, "--markdown"]) == 0
     written = (ROOT / "docs" / f"{page}.md").read_text()
     assert capsys.readouterr().out == written, f"mlab {command} --markdown > docs/{page}.md"
+
+
+def test_the_page_of_validated_tasks_has_today_s_tasks_baselines_and_checks() -> None:
+    """Its other columns are measured: they are written by a run of `mlab validate`."""
+    page = (ROOT / "docs" / "validated.md").read_text()
+    written = [line.strip("| ").split(" | ") for line in page.splitlines() if "| yes |" in line]
+    fix = "mlab validate mlagentbench --markdown > docs/validated.md"
+    assert [row[:4] for row in written] == [recorded_cells(load(name), "mini") for name in TASKS], (
+        fix
+    )
+    assert f"Checks: {', '.join(check.name for check in BUILT_IN)}." in page, fix
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

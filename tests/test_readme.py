@@ -1,39 +1,62 @@
-"""What README shows is run as it stands there."""
+"""The code and the commands of README and docs/ work as they stand there."""
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from pytest_mlab.cli import COMMANDS
+from pytest_mlab.planning.options import TABLE
 from tests.support.scripted_server import ScriptedServer
 from tests.support.toy_suite import BETTER_TRAIN, write_toy_task
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def block(marker: str) -> str:
-    found = [text for text in BLOCKS if marker in text]
-    assert len(found) == 1, f"README has {len(found)} python blocks with {marker!r}"
-    return str(found[0])
+def block(page: str, marker: str) -> str:
+    """The Python block of a page of docs/ that contains ``marker``."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"(?ms)^```python\n(.*?)^```", text)
+    [found] = [block for block in blocks if marker in block]
+    return str(found)
+
+
+def commands(page: Path) -> list[tuple[str, list[str]]]:
+    """The `mlab` and `pytest` command lines of a page, in words, with their text."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = re.findall(r"(?m)^ *(?:- run: )?((?:python -m )?(?:pytest|mlab) .*)$", text)
+    spans = re.findall(r"`((?:pytest|mlab) [^`\n]*--[^`\n]+)`", text)
+    found = []
+    for line in [*lines, *spans]:
+        line = re.sub(r"(?:^|\s)\.\.\.|…", "", line)
+        words = shlex.split(line, comments=True)
+        if words and words[0] in ("pytest", "mlab"):
+            found.append((line, words))
+    return found
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """README's task, its files in the toy task's words, and README's test."""
+    """The task, test and agent of docs/; the task's files are the toy task's in its words."""
     root = pytester.path
-    task = write_toy_task(root / "task_suites" / "mine" / "spam", evaluator=block("def evaluate"))
+    evaluator = block("your-task.md", "def evaluate")
+    task = write_toy_task(root / "task_suites" / "mine" / "spam", evaluator=evaluator)
     for path in task.rglob("*"):
         if path.is_file():
             path.write_text(
                 path.read_text().replace('"label"', '"spam"').replace("label and", "spam and")
             )
-    (root / "task_suites" / "test_mine.py").write_text(block("def test_beats_baseline"))
+    test = block("your-task.md", "def test_beats_baseline")
+    (root / "task_suites" / "test_mine.py").write_text(test)
     (root / "agents").mkdir()
-    (root / "agents" / "greedy.py").write_text(block("class Greedy"))
+    (root / "agents" / "greedy.py").write_text(block("your-agent.md", "class Greedy"))
     monkeypatch.setenv("MLAB_CACHE_DIR", str(root / "cache"))
     return root
 
@@ -68,8 +91,48 @@ def test_the_agent_works_with_a_model(
     assert len(server.requests) == 2
 
 
-def test_each_command_is_one_line_under_its_heading() -> None:
-    for heading in ("Run it", "Test it"):
-        found = re.search(rf"^## {heading}\n+```\n(.*)\n```", README, flags=re.MULTILINE)
-        assert found, f"no one-line block under {heading!r}"
-        assert shlex.split(found[1])[:4] == ["python", "-m", "pip", "install"]
+@pytest.mark.parametrize("heading", ["Run it", "Test it"])
+def test_each_command_is_one_line_under_its_heading(heading: str) -> None:
+    """``.ci/run`` takes the test command from there."""
+    found = re.search(
+        rf"^## {heading}\n+```\n(.*)\n```", README.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert found
+    assert shlex.split(found[1])[:4] == ["python", "-m", "pip", "install"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_have_options_that_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every `mlab …` line is parsed by its command; every `--mlab-*` flag is in the table."""
+    flags = {option.flag for option in TABLE} | PYTEST_ONLY
+    named = set(re.findall(r"--mlab-[a-z-]*[a-z]", page.read_text(encoding="utf-8")))
+    assert named <= flags
+    wrong = []
+    for line, words in commands(page):
+        if words[0] != "mlab" or words[1] not in COMMANDS:
+            assert words[0] == "pytest" or words[1].startswith("COMMAND"), line
+            continue
+        command = import_module(COMMANDS[words[1]])
+        parser = argparse.ArgumentParser(allow_abbrev=False)
+        command.add_arguments(parser)
+        try:
+            _, others = parser.parse_known_args(words[2:])
+        except SystemExit:
+            others = [capsys.readouterr().err]
+        if others and not getattr(command, "PASSES_ON", False):
+            wrong.append((line, others))
+    assert not wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_headings(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for name, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", text):
+        target = page.parent / name if name else page
+        headings = re.findall(r"(?m)^#+ (.+)$", target.read_text(encoding="utf-8"))
+        anchors = {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in headings}
+        assert anchor in anchors, f"{name}#{anchor}"
+
+
+PYTEST_ONLY = {"--mlab-plan"}
+"""Flags of pytest that are not options of a run."""

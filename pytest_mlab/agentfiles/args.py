@@ -39,8 +39,8 @@ class AgentArg:
 
 @dataclass(frozen=True)
 class Named:
-    """A reference without its brackets, and what stood in them; ``called`` is a name that it gives
-    itself."""
+    """A reference without its brackets, and the settings in them; ``called`` is a name that the
+    reference gives."""
 
     ref: str
     own: tuple[AgentArg, ...] = ()
@@ -50,11 +50,9 @@ class Named:
         """What a variant of the agent ``name`` is called."""
         if self.called:
             return self.called
-        return (
-            f"{name}[{','.join(f'{arg.key}={arg.value}' for arg in self.own)}]"
-            if self.own
-            else name
-        )
+        if not self.own:
+            return name
+        return f"{name}[{','.join(f'{arg.key}={arg.value}' for arg in self.own)}]"
 
 
 def parse_args(texts: Iterable[str]) -> tuple[AgentArg, ...]:
@@ -69,8 +67,8 @@ def parse_args(texts: Iterable[str]) -> tuple[AgentArg, ...]:
 
 
 def parse_named(ref: str) -> Named:
-    """A reference to an agent, taken apart. Raises ConfigError for what stands in brackets and is
-    no setting."""
+    """A reference to an agent, taken apart. Raises ConfigError for brackets that do not hold
+    settings."""
     if ref.startswith(COMMAND):  # a command line may hold brackets
         return _command(ref.removeprefix(COMMAND))
     match = _VARIANT.fullmatch(ref)
@@ -101,8 +99,8 @@ def _command(line: str) -> Named:
 def texts_for(
     name: str, args: Sequence[AgentArg], own: Sequence[AgentArg], *, has_settings: bool
 ) -> dict[str, str]:
-    """What is given to the agent ``name`` by setting. One without settings is passed over by what
-    is meant for all."""
+    """The values for the agent ``name`` by setting. Agents without settings ignore arguments given
+    to all agents."""
     general = {arg.key: arg.value for arg in args if not arg.agent} if has_settings else {}
     return (
         general
@@ -118,10 +116,7 @@ def check_used(args: Sequence[AgentArg], agents: dict[str, bool]) -> None:
         if arg.agent and arg.agent not in agents:
             raise ConfigError(f"{arg.text}: {unknown('agent', arg.agent, agents)} of this run")
         if not arg.agent and not any(agents.values()):
-            raise ConfigError(
-                f"{arg.text}: {' and '.join(agents)} ha{'s' if len(agents) == 1 else 've'} no"
-                " settings"
-            )
+            raise ConfigError(f"{arg.text}: none of {', '.join(agents)} takes settings")
 
 
 def _parse(text: str, where: str) -> AgentArg:

@@ -1,4 +1,4 @@
-"""Agents as files: loading one, telling what is wrong with it by file and line, and its digest.
+"""Agents as files: loading a file, reporting its faults by file and line, and its digest.
 
 A file is loaded as a module of a package made for its folder, so that ``from .helpers import …``
 finds the files beside it (and the built-in agents behind them), ``import json`` finds what it
@@ -50,7 +50,7 @@ def import_named(module: str) -> ModuleType:
 def pick_class(module: ModuleType, name: str = "") -> type[Agent]:
     """The agent class of a module: ``name``, else what ``AGENT`` names, else the only class with a
     method ``run`` that is defined there. Raises AgentLoadError when there is none or more than one,
-    and when it is no agent."""
+    and when it is not an agent."""
     file = Path(module.__file__ or module.__name__)
     found = getattr(module, name or "AGENT", None)
     if found is None and name:
@@ -98,9 +98,8 @@ def is_agent_file(path: Path) -> bool:
 
 
 def agent_digest(path: Path, fallbacks: Sequence[Path] = ()) -> str:
-    """sha256 over what an agent consists of: its file, the files beside it that it imports (and
-    that those import), and files that carry the name of one of them and an ending of their own,
-    such as a prompt."""
+    """sha256 over an agent's files: its own, those beside it that it imports (and that those
+    import), and files named after one of them with another ending, such as a prompt."""
     digest = hashlib.sha256()
     for file in sorted(
         _closure(path, [path.parent, *fallbacks]), key=lambda file: (file.name, str(file))
@@ -112,20 +111,19 @@ def agent_digest(path: Path, fallbacks: Sequence[Path] = ()) -> str:
 
 
 def content_digest(files: Mapping[str, Path]) -> str:
-    """sha256 over files and folders by name: contents, names below a folder, and what may be
-    executed."""
+    """sha256 over files and folders by name: contents, names below a folder, executable bits."""
     digest = hashlib.sha256()
     for name, path in sorted(files.items()):
         found = (
-            sorted(one for one in path.rglob("*") if "__pycache__" not in one.parts)
+            sorted(file for file in path.rglob("*") if "__pycache__" not in file.parts)
             if path.is_dir()
             else [path]
         )
-        for one in found:
-            if one.is_file():
-                content = hashlib.sha256(one.read_bytes()).hexdigest()
-                mode = "x" if one.stat().st_mode & 0o111 else "-"
-                digest.update(f"{name}\0{one.relative_to(path)}\0{mode}{content}\n".encode())
+        for file in found:
+            if file.is_file():
+                content = hashlib.sha256(file.read_bytes()).hexdigest()
+                mode = "x" if file.stat().st_mode & 0o111 else "-"
+                digest.update(f"{name}\0{file.relative_to(path)}\0{mode}{content}\n".encode())
     return digest.hexdigest()
 
 
@@ -199,7 +197,7 @@ def _fault_of_extras(found: type) -> str:
     """What is wrong with the attributes that an agent may have; '' when nothing is."""
     interactive = getattr(found, "interactive", False)
     if not isinstance(interactive, bool):
-        return f"its interactive is {interactive!r:.80}; it says True or False"
+        return f"its interactive is {interactive!r:.80}; write True or False"
     requirements = getattr(found, "requirements", ())
     if not isinstance(requirements, (tuple, list)):
         return (
@@ -216,7 +214,7 @@ def _fault_of_requirement(text: object) -> str:
         Requirement(str(text))
     except InvalidRequirement as error:
         return (
-            f"its requirements hold {text!r:.80}, which pip would not take:"
+            f"its requirements hold {text!r:.80}, which pip does not accept:"
             f" {str(error).splitlines()[0]}"
         )
     return ""

@@ -72,25 +72,22 @@ def plan_agents(
     does, and ConfigError for a setting that is wrong."""
     parsed = parse_args(args)
     named = [parse_named(ref) for ref in dict.fromkeys(refs)]
-    places = [_find(one.ref, rootdir) for one in named]
+    places = [_find(reference.ref, rootdir) for reference in named]
     kinds = [_load(place, rootdir) for place in places]
     check_used(
         parsed,
         {p.shown: settings_of(kind) is not None for p, kind in zip(places, kinds, strict=True)},
     )
     agents = [
-        _planned(one, place, kind, parsed, rootdir)
-        for one, place, kind in zip(named, places, kinds, strict=True)
+        _planned(reference, place, kind, parsed, rootdir)
+        for reference, place, kind in zip(named, places, kinds, strict=True)
     ]
     names = [agent.name for agent in agents]
-    return tuple(
-        (
-            replace(agent, name=f"{agent.name}-{agent.digest[:4]}")
-            if one.called and names.count(one.called) > 1
-            else agent
-        )
-        for one, agent in zip(named, agents, strict=True)
-    )
+    for number, (reference, agent) in enumerate(zip(named, agents, strict=True)):
+        # two command lines of one program would have one name
+        if reference.called and names.count(reference.called) > 1:
+            agents[number] = replace(agent, name=f"{agent.name}-{agent.digest[:4]}")
+    return tuple(agents)
 
 
 def plan_agent(ref: str, rootdir: Path) -> PlannedAgent:
@@ -130,7 +127,7 @@ def _planned(
 
 
 def _files(place: _Place, found: type[Agent]) -> str:
-    """The digest of an agent's files; '' for what is no file."""
+    """The digest of an agent's files; '' for an agent that does not come from a .py file."""
     file = place.file or Path(sys.modules[found.__module__].__file__ or "")
     return agent_digest(file, _fallbacks()) if file.suffix == ".py" else ""
 
@@ -143,10 +140,10 @@ def _digest(
         digest = hashlib.sha256(
             f"{digest}\n{json.dumps(dict(settings), sort_keys=True)}".encode()
         ).hexdigest()
-    if shown := (
-        shown_files(make_agent(found, settings), rootdir) if hasattr(found, "program_files") else {}
-    ):
-        digest = hashlib.sha256(f"{digest}\n{content_digest(shown)}".encode()).hexdigest()
+    if hasattr(found, "program_files"):
+        shown = shown_files(make_agent(found, settings), rootdir)
+        if shown:
+            digest = hashlib.sha256(f"{digest}\n{content_digest(shown)}".encode()).hexdigest()
     return digest
 
 
@@ -194,7 +191,7 @@ def _find(ref: str, rootdir: Path) -> _Place:
             return _Place(ref, module=point.module, class_name=point.attr)
     for folder in search_path(rootdir, "agents"):
         if (file := folder / f"{stem}.py").is_file():
-            return _Place(ref, file.resolve())  # it seems to be no agent: loading it says why
+            return _Place(ref, file.resolve())  # loading it says why it is not an agent
     raise ConfigError(
         unknown("agent", ref, known_agents(rootdir))
         + "; a file is given as path/to/file.py or path/to/file.py:Class"

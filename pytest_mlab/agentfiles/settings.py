@@ -1,4 +1,4 @@
-"""An agent's settings: what its class declares, what was given for them, and the agent made with
+"""An agent's settings: those that its class declares, the values given, and the agent made with
 them.
 
 A class may hold ``Settings``, a pydantic model in which every field has a default; its constructor
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting as people read of it; ``default`` is JSON."""
+    """One setting, for people; ``default`` is JSON."""
 
     name: str
     kind: str
@@ -41,15 +41,13 @@ def settings_of(kind: type[Agent]) -> type[BaseModel] | None:
 def declared(kind: type[Agent]) -> list[Setting]:
     """An agent's settings in the order of their declaration."""
     model = settings_of(kind)
-    return (
-        []
-        if model is None
-        else [_setting(name, field) for name, field in model.model_fields.items()]
-    )
+    if model is None:
+        return []
+    return [_setting(name, field) for name, field in model.model_fields.items()]
 
 
 def fault(kind: type) -> str:
-    """What is wrong with the settings that a class declares; '' when nothing is."""
+    """The fault of the settings that a class declares; '' without one."""
     model = getattr(kind, "Settings", None)
     if model is None:
         return ""
@@ -110,8 +108,7 @@ def _value(kind: type[Agent], model: type[BaseModel], agent: str, key: str, text
         )
     first = ""
     for reading in _readings(text):
-        # Only what is wrong with this very value: fields that fit together only with others are
-        # judged as a whole.
+        # Only the problems of this value: rules across fields are checked with all values given.
         problems = [
             message for name, message in _validated(model, {key: reading})[0] if name == key
         ]
@@ -131,35 +128,29 @@ def _readings(text: str) -> Iterator[Any]:
 def _validated(
     model: type[BaseModel], values: Mapping[str, Any]
 ) -> tuple[list[tuple[str, str]], BaseModel | None]:
-    """What is wrong with ``values`` (setting, message), and the settings when nothing is."""
+    """The problems of ``values`` (setting, message), and the settings without any."""
     from pydantic import ValidationError
 
     try:
         return [], model.model_validate(values)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False)
-        return [(str(next(iter(one["loc"]), "")), one["msg"]) for one in found], None
+        return [(str(next(iter(e["loc"]), "")), e["msg"]) for e in found], None
 
 
 def _setting(name: str, field: FieldInfo) -> Setting:
     annotation = field.annotation
-    kind = (
-        annotation.__name__
-        if inspect.isclass(annotation) and not hasattr(annotation, "__args__")
-        else None
-    )
+    kind = str(annotation).replace("typing.", "")
+    if inspect.isclass(annotation) and not hasattr(annotation, "__args__"):
+        kind = annotation.__name__
     default = field.get_default(call_default_factory=True)
     return Setting(
-        name,
-        kind or str(annotation).replace("typing.", ""),
-        json.dumps(
-            default,
-            default=lambda value: (
-                list(value) if isinstance(value, (set, frozenset)) else str(value)
-            ),
-        ),
-        " ".join((field.description or "").split()),
+        name, kind, json.dumps(default, default=_plain), " ".join((field.description or "").split())
     )
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, (set, frozenset)) else str(value)
 
 
 def _known(kind: type[Agent], agent: str) -> str:

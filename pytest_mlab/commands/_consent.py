@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def given(task: Task, args: argparse.Namespace) -> tuple[str, ...]:
     """The rules that were accepted; ``--yes`` accepts all of the task's, and says which."""
-    from pytest_mlab.data.sources.base import rules_of
+    from pytest_mlab.data.sources import rules_of
 
     accepted = list(args.accept_rules)
     if args.yes and args.data in task.variants:

@@ -13,8 +13,8 @@ HELP = "list the agents that can be named, with their settings"
 PAGE = """\
 # Settings of the built-in agents
 
-Written by `mlab agents --markdown`. `--mlab-agent-arg=key=value` sets one, `--mlab-agent='research[key=value]'` makes a
-variant; see [agents.md](agents.md).
+Written by `mlab agents --markdown`. `--mlab-agent-arg=key=value` sets one,
+`--mlab-agent='research[key=value]'` makes a variant; see [agents.md](agents.md#settings).
 """
 
 
@@ -71,6 +71,7 @@ def markdown() -> str:
     from pytest_mlab.agentfiles.settings import declared
     from pytest_mlab.lib.locate import builtin
     from pytest_mlab.reporting.markdown import grid
+    from pytest_mlab.reporting.text import wrapped
 
     shipped = builtin("agents").parent
     lines = [PAGE]
@@ -79,7 +80,7 @@ def markdown() -> str:
         lines += [
             f"## {name}",
             "",
-            f"{_about(kind)} {'Needs a model.' if kind.needs_model else 'Needs no model.'}",
+            *wrapped(f"{_about(kind)} Needs {'a' if kind.needs_model else 'no'} model.", 100),
             "",
         ]
         rows = [[s.name, s.default, s.kind, s.description] for s in declared(kind)]

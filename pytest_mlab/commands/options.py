@@ -10,8 +10,9 @@ HELP = "list pytest's --mlab-* options with their ini settings"
 PAGE = """\
 # Options
 
-Written by `mlab options --markdown`. Each is a flag of pytest and of `mlab plan`, and an ini setting of the same name
-with underscores (`mlab_repeats = 4` under `[tool.pytest.ini_options]`). The command line wins over the ini file.
+Written by `mlab options --markdown`. Each is a flag of pytest and of `mlab plan`, and an ini
+setting of the same name with underscores (`mlab_repeats = 4` under `[tool.pytest.ini_options]`).
+The command line wins over the ini file.
 
 | flag | ini setting | what it does |
 |---|---|---|

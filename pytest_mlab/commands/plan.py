@@ -227,10 +227,9 @@ def as_json(planned: Planned, facts: Estimate, done: int) -> Mapping[str, Any]:
         "max_cost_usd": facts.cost,
         "run_max_cost_usd": settings.run_max_cost,
         "limits_a_minute": {
-            model.name: dict(
-                zip(("requests", "tokens"), limits_of(model.name, settings), strict=True)
-            )
+            model.name: {"requests": limits.rpm, "tokens": limits.tpm}
             for model in settings.models
+            for limits in [limits_of(model.name, settings)]
         },
         "data": settings.data,
         "sandbox": settings.sandbox,

@@ -101,8 +101,8 @@ def _report(name: str, catalog: Catalog, args: argparse.Namespace) -> Report:
 
 def _prepare(task: Task, args: argparse.Namespace) -> Report:
     from pytest_mlab.data.cache import default_cache_dir
-    from pytest_mlab.data.checksums import walk
     from pytest_mlab.data.prepare import is_prepared, prepare
+    from pytest_mlab.lib.digests import walk
 
     cache = args.cache_dir or default_cache_dir()
     begun = time.perf_counter()

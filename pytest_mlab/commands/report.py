@@ -33,9 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("table", "md", "json"), default="table", help="default: %(default)s"
     )
-    parser.add_argument(
-        "--write", action="store_true", help="also write summary.json and report.md again"
-    )
+    parser.add_argument("--write", action="store_true", help="also write all report files again")
 
 
 def run(args: argparse.Namespace) -> int:

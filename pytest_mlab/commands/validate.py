@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mlab.commands import _consent as consent
+from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.lib.locate import DEFAULT_SUITE
 
@@ -76,13 +77,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Validate the tasks; 1 when a check failed or could not be made. Raises ConfigError."""
     from pytest_mlab.suites.catalog import Catalog
-    from pytest_mlab.validation.registry import CHECKS
+    from pytest_mlab.validation.registry import all_checks
     from pytest_mlab.validation.render import markdown, summary
     from pytest_mlab.validation.scratch import sweep
     from pytest_mlab.validation.subjects import subjects
 
     if args.list:
-        print("\n".join(f"{check.name:<13}  {check.about}" for check in CHECKS))
+        print("\n".join(f"{check.name:<13}  {check.about}" for check in all_checks()))
         return 0
     settings = _settings(args)
     found = subjects(
@@ -148,9 +149,8 @@ def _settings(args: argparse.Namespace) -> Settings:
     return Settings(
         cache=(args.cache_dir or default_cache_dir()).resolve(),
         variant=args.data,
-        sandbox=args.sandbox,
+        sandbox=SandboxOptions(args.sandbox, args.docker_image),
         runs=args.runs,
-        docker_image=args.docker_image,
         leaks=_limits(args.leak_limit),
         consent=partial(consent.given, args=args),
         progress=not args.json,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, inf
 
-from pytest_mlab.core.budget import Budget
+from pytest_mlab.core.budget import Budget, Ledger
 from pytest_mlab.core.statistics import (
     Interval,
     bootstrap_mean_interval,
@@ -30,7 +30,7 @@ CONTROL_AGENT = "baseline"
 
 @dataclass(frozen=True)
 class Conditions:
-    """What must be equal for two trials to stand in one figure."""
+    """Settings that must be equal for two trials to count in one figure."""
 
     data: str
     sandbox: str
@@ -55,8 +55,9 @@ class Rate:
 
 @dataclass(frozen=True)
 class Gain:
-    """Relative improvement over the baseline, over the ``n`` valid submissions (0.1 is 10 %); None:
-    none is known."""
+    """Relative improvement over the baseline, over the ``n`` valid submissions (0.1 is 10 %).
+
+    None is unknown: there are no valid submissions, or too few for an interval."""
 
     n: int
     mean: float | None
@@ -66,11 +67,11 @@ class Gain:
 
 @dataclass(frozen=True)
 class Efficiency:
-    """What the ``n`` trials that ran have used: totals, and medians a trial.
+    """What the ``n`` trials that ran used: totals, and medians per trial.
 
-    ``cost`` (dollars), ``cost_per_trial`` and ``cost_per_success`` are None when the price of any
-    call is unknown, the last one also without a success; failed trials are paid for by the
-    successful ones in it."""
+    ``cost``, ``cost_per_trial`` and ``cost_per_success`` are in dollars, and None when the price of
+    any call is unknown. ``cost_per_success`` is the cost of all trials, failed ones included, for
+    each success; None without a success."""
 
     n: int
     steps: int
@@ -182,9 +183,9 @@ class SubjectSummary:
 def complete(
     trials: Iterable[TrialId], results: Mapping[TrialId, TrialResult]
 ) -> tuple[TrialResult, ...]:
-    """Exactly one result a planned trial, sorted by trial; a trial without one is ``not_run``.
+    """Exactly one result for every planned trial, sorted; a trial without a result is ``not_run``.
 
-    Raises ValueError for a trial that is planned twice: it would count double.
+    Raises ValueError for a trial that is planned twice, because it would count double.
     """
     planned = list(trials)
     twice = [i.name for i, n in Counter(planned).items() if n > 1]
@@ -201,7 +202,7 @@ def summarize(
 ) -> tuple[SubjectSummary, ...]:
     """Summaries of all subjects, sorted by agent, model and conditions.
 
-    ``conditions`` are the plan's; a result that says another data variant or sandbox gets a group
+    ``conditions`` are the plan's; a result with another data variant or sandbox goes into a group
     of its own."""
     groups: dict[tuple[str, str, Conditions], dict[str, list[TrialResult]]] = {}
     for result in complete(trials, results):
@@ -226,7 +227,7 @@ def summarize(
 
 
 def summarize_task(task: str, results: Sequence[TrialResult]) -> TaskSummary:
-    """One task's figures from one result a planned trial."""
+    """One task's figures, from one result for every planned trial."""
     ordered = tuple(sorted(results, key=lambda r: r.id))
     n = len(ordered)
     successes = sum(r.outcome is Outcome.SUCCESS for r in ordered)
@@ -256,7 +257,7 @@ def summarize_task(task: str, results: Sequence[TrialResult]) -> TaskSummary:
 def summarize_subject(
     agent: str, model: str, conditions: Conditions, tasks: Sequence[TaskSummary]
 ) -> SubjectSummary:
-    """The suite's figures of one subject: means over tasks, every task of the same weight."""
+    """One subject's figures: means over its tasks, in which every task has the same weight."""
     rates = [t.rate.value for t in tasks if t.rate.value is not None]
     gains = [t.gain.mean for t in tasks if t.gain.mean is not None]
     common = [k for k in (tasks[0].pass_at if tasks else ()) if all(k in t.pass_at for t in tasks)]
@@ -291,10 +292,7 @@ def _gain(results: Sequence[TrialResult]) -> Gain:
 def _efficiency(results: Sequence[TrialResult]) -> Efficiency:
     ran = [r for r in results if r.outcome is not Outcome.NOT_RUN]
     ledgers = [r.ledger for r in ran]
-    prices = [ledger.known_cost for ledger in ledgers]
-    known = [p for p in prices if p is not None]
-    cost = fsum(known) if len(known) == len(prices) else None
-    successes = sum(r.outcome is Outcome.SUCCESS for r in ran)
+    cost = _cost(ledgers)
     return Efficiency(
         n=len(ran),
         steps=sum(ledger.steps for ledger in ledgers),
@@ -305,12 +303,22 @@ def _efficiency(results: Sequence[TrialResult]) -> Efficiency:
         completion_tokens=sum(ledger.usage.completion_tokens for ledger in ledgers),
         model_calls=sum(ledger.model_calls for ledger in ledgers),
         cost=cost,
-        cost_per_trial=cost / len(ran) if cost is not None and ran else None,
-        cost_per_success=cost / successes if cost is not None and successes else None,
+        cost_per_trial=_share(cost, len(ran)),
+        cost_per_success=_share(cost, sum(r.outcome is Outcome.SUCCESS for r in ran)),
         median_steps=median([ledger.steps for ledger in ledgers]),
         median_seconds=median([ledger.seconds for ledger in ledgers]),
         median_tokens=median([ledger.usage.total for ledger in ledgers]),
     )
+
+
+def _cost(ledgers: Sequence[Ledger]) -> float | None:
+    # A sum without the unknown prices would look like the whole cost.
+    known = [price for ledger in ledgers if (price := ledger.known_cost) is not None]
+    return fsum(known) if len(known) == len(ledgers) else None
+
+
+def _share(cost: float | None, parts: int) -> float | None:
+    return None if cost is None or parts == 0 else cost / parts
 
 
 def _with_control(subject: SubjectSummary, subjects: Sequence[SubjectSummary]) -> SubjectSummary:

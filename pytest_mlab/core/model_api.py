@@ -1,5 +1,5 @@
-"""Contracts with models: messages, requests and replies, a provider's client, and what an agent
-uses."""
+"""Contracts with models: messages, requests and replies, a provider's client, and the model of an
+agent."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Role = Literal["main", "edit", "fast"]
 @dataclass(frozen=True)
 class ToolCall:
     """An action that a model asks for. ``id`` ties the answer to it; ``arguments`` is the JSON text
-    as the model wrote it, which need not parse; ``name`` is an action's name, or what the model
-    wrote where it is none."""
+    as the model wrote it, which need not parse; ``name`` is an action's name, or the unknown
+    name that the model wrote."""
 
     id: str
     name: str
@@ -78,12 +78,12 @@ class ModelReply:
     finish_reason: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     remark: str = ""
-    """What was done otherwise than asked, such as tools by text since the provider refused them."""
+    """A deviation from the request, such as tools by text because the provider refused them."""
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What is known of a model before it is called: its litellm name, whether it takes tools
+    """Facts about a model, known before it is called: its litellm name, whether it takes tools
     natively (others get them by a text protocol), how many tokens fit into a prompt, and how many
     an answer may have (None: unknown)."""
 
@@ -101,13 +101,13 @@ class ModelClient(Protocol):
         ...
 
     def facts(self, model: str) -> ModelFacts:
-        """What is known of ``model``."""
+        """The facts about ``model``."""
         ...
 
 
 class Model(Protocol):
-    """What an agent uses: a client that charges the trial's ledger and writes every call to the
-    trace."""
+    """The model that an agent uses: a client that charges the trial's ledger and writes every call
+    to the trace."""
 
     def complete(
         self,
@@ -129,5 +129,5 @@ class Model(Protocol):
         ...
 
     def facts(self, role: Role = "main") -> ModelFacts:
-        """What is known of the model that plays ``role``."""
+        """The facts about the model that plays ``role``."""
         ...

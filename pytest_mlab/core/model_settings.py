@@ -1,5 +1,4 @@
-"""How a run calls one of its models: what stands behind the name, with which parameters, limits and
-prices."""
+"""How a run calls one of its models: litellm's name, parameters, limits and prices."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ class ModelSettings:
     own name.
 
     ``model`` is litellm's name; ``params`` are parameters of every call, by litellm's names, and
-    win over an agent's; ``tools`` says how it gets tools ('' leaves that to what is known of it);
+    win over an agent's; ``tools`` says how it gets tools ('': as litellm's list says);
     ``context`` is how many tokens fit into a prompt; ``prices`` win over the list in litellm;
     ``rpm`` and ``tpm`` are requests and tokens a minute, over all workers of the run;
     ``api_key_env`` names the environment variable with its key ('' for the provider's own). None:

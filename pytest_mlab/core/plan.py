@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.model_settings import ModelSettings
+from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import ConfigError
 
@@ -78,14 +79,15 @@ class PlannedAgent:
 class RunSettings:
     """Everything that decides what a trial does. Paths are absolute, as text.
 
-    ``sandbox`` is the backend's resolved name (never ``auto``); ``network`` lets the sandbox reach
-    the network; ``data`` is the variant; ``threshold`` overrides every task's improvement threshold
-    when not None; files above ``snapshot_file_mb`` MiB are stored with final snapshots only, and so
-    is every file once the run's snapshots take ``run_disk_mb`` MiB; ``models`` are the settings of
-    all models that the run names. ``run_max_cost`` is how many dollars may be spent before no
-    further trial starts (None: no limit). ``help`` is who answers Request Help: nobody, or human.
-    ``record`` is the folder that model calls are recorded into, ``replay`` the one they are
-    answered from ('': none)."""
+    ``sandbox`` is the backend's resolved name (never ``auto``), ``isolated`` whether it protects
+    the host, ``docker_image`` the image for a backend that runs containers; ``network`` lets the
+    sandbox reach the network; ``data`` is the variant; ``threshold`` overrides every task's
+    improvement threshold when not None; files above ``snapshot_file_mb`` MiB are stored with final
+    snapshots only, and so is every file once the run's snapshots take ``run_disk_mb`` MiB;
+    ``models`` are the settings of all models that the run names. ``run_max_cost`` is how many
+    dollars may be spent before no further trial starts (None: no limit). ``help`` is who answers
+    Request Help: nobody, or human. ``record`` is the folder that model calls are recorded into,
+    ``replay`` the one they are answered from ('': none)."""
 
     repeats: int = 8
     budget: Budget = Budget()
@@ -106,6 +108,12 @@ class RunSettings:
     record: str = ""
     replay: str = ""
     replay_mode: Literal["strict", "lenient"] = "strict"
+    isolated: bool = True
+
+    @property
+    def sandbox_options(self) -> SandboxOptions:
+        """The backend and its settings."""
+        return SandboxOptions(self.sandbox, self.docker_image)
 
     def of_model(self, name: str) -> ModelSettings:
         """The settings of the model called ``name``; all defaults for one that the run does not

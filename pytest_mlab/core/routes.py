@@ -1,10 +1,10 @@
-"""What a provider limits and what it may refuse: one model on one server for one key, whatever the
-run calls it."""
+"""Routes to models. A route is one model on one server with one key, whatever the run calls it;
+rate limits and refusals are shared by route."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import RunSettings
@@ -16,32 +16,64 @@ from pytest_mlab.lib.suggest import unknown
 _SERVER = ("base_url", "api_base")
 
 
-def endpoint(settings: ModelSettings) -> str:
-    """Equal for all aliases of one model on one server for one key."""
-    server = next((str(settings.params[name]) for name in _SERVER if settings.params.get(name)), "")
-    return " ".join(filter(None, (settings.model, server, settings.api_key_env)))
+@dataclass(frozen=True)
+class GivenUp:
+    """Why a route is not asked any more: the ``kind`` of error (its class) and its message."""
+
+    kind: str
+    reason: str
 
 
-def endpoints_of(trial: TrialId, settings: RunSettings) -> tuple[str, ...]:
-    """Those that ``trial`` may ask; none for an agent without a model."""
+@dataclass(frozen=True)
+class RouteLimits:
+    """Requests and tokens a minute of a route, None without a limit; ``max_tokens`` is the longest
+    reply that the settings of the model allow, None without such a setting."""
+
+    route: str
+    rpm: int | None = None
+    tpm: int | None = None
+    max_tokens: int | None = None
+
+
+def route_of(model: ModelSettings) -> str:
+    """The route's key, equal for all aliases of one model on one server with one key."""
+    server = next((str(model.params[name]) for name in _SERVER if model.params.get(name)), "")
+    return " ".join(filter(None, (model.model, server, model.api_key_env)))
+
+
+def routes_of(trial: TrialId, settings: RunSettings) -> tuple[str, ...]:
+    """The routes that ``trial`` may ask; none for an agent without a model."""
     if not trial.model:
         return ()
     names = filter(None, (trial.model, settings.edit_model, settings.fast_model))
-    return tuple(dict.fromkeys(endpoint(settings.of_model(name)) for name in names))
+    return tuple(dict.fromkeys(route_of(settings.of_model(name)) for name in names))
+
+
+def limits_of(name: str, settings: RunSettings) -> RouteLimits:
+    """The limits of the model called ``name``: the strictest of all aliases of its route."""
+    model = settings.of_model(name)
+    route = route_of(model)
+    alike = [model, *(other for other in settings.models if route_of(other) == route)]
+    return RouteLimits(
+        route,
+        min((other.rpm for other in alike if other.rpm is not None), default=None),
+        min((other.tpm for other in alike if other.tpm is not None), default=None),
+        model.params.get("max_tokens"),
+    )
 
 
 def with_limits(
     models: Iterable[ModelSettings], rpm: Sequence[PerModel] = (), tpm: Sequence[PerModel] = ()
 ) -> tuple[ModelSettings, ...]:
-    """``models`` with the limits a minute that the options ask for. One for a model replaces one
-    for all; beside a limit of the model's own settings, the stricter holds. Raises ConfigError for
-    a model that is not there."""
+    """``models`` with the limits a minute that the options ask for. A limit for one model replaces
+    a limit for all; beside a limit of the model's own settings, the stricter holds. Raises
+    ConfigError for a model that does not exist."""
     known = tuple(models)
     names = {name for model in known for name in (model.name, model.model)}
     for flag, given in (("--mlab-rpm", rpm), ("--mlab-tpm", tpm)):
-        for one in given:
-            if one.model and known and one.model not in names:
-                raise ConfigError(f"{flag}={one}: {unknown('model', one.model, sorted(names))}")
+        for limit in given:
+            if limit.model and known and limit.model not in names:
+                raise ConfigError(f"{flag}={limit}: {unknown('model', limit.model, sorted(names))}")
     return tuple(
         replace(m, rpm=_stricter(m.rpm, _asked(m, rpm)), tpm=_stricter(m.tpm, _asked(m, tpm)))
         for m in known
@@ -51,26 +83,16 @@ def with_limits(
 def with_new_limits(
     models: Iterable[ModelSettings], rpm: Sequence[PerModel] = (), tpm: Sequence[PerModel] = ()
 ) -> tuple[ModelSettings, ...]:
-    """``models`` of a run that began earlier: what the options say of a limit replaces it."""
+    """``models`` of a run that began earlier; limits of the options replace those stored."""
     return tuple(
         replace(m, rpm=_asked(m, rpm) or m.rpm, tpm=_asked(m, tpm) or m.tpm) for m in models
     )
 
 
 def _asked(model: ModelSettings, given: Sequence[PerModel]) -> int | None:
-    own = [one.value for one in given if one.model in (model.name, model.model)]
-    return min(own or [one.value for one in given if not one.model], default=None)
+    own = [limit.value for limit in given if limit.model in (model.name, model.model)]
+    return min(own or [limit.value for limit in given if not limit.model], default=None)
 
 
-def _stricter(one: int | None, other: int | None) -> int | None:
-    return min((limit for limit in (one, other) if limit is not None), default=None)
-
-
-def limits_of(name: str, settings: RunSettings) -> tuple[int | None, int | None]:
-    """Requests and tokens a minute of the model called ``name``: the strictest of all aliases of
-    its endpoint, None without a limit."""
-    asked = settings.of_model(name)
-    alike = [asked, *(found for found in settings.models if endpoint(found) == endpoint(asked))]
-    requests = [found.rpm for found in alike if found.rpm is not None]
-    tokens = [found.tpm for found in alike if found.tpm is not None]
-    return min(requests, default=None), min(tokens, default=None)
+def _stricter(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)

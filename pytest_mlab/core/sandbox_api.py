@@ -1,4 +1,4 @@
-"""Contracts with sandboxes: what one is to show, how a command ended, an open one, a backend."""
+"""Contracts of sandboxes: which one a run uses, what it shows, how a command ended, a backend."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from pytest_mlab.core.task import Resources
+
+
+@dataclass(frozen=True)
+class SandboxOptions:
+    """Which backend to use (``auto``: the first that works) and its settings. ``image`` is what a
+    backend that runs containers starts from ('': the backend's own default)."""
+
+    name: str = "auto"
+    image: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,12 +107,20 @@ class Connection(Protocol):
 
 
 class Sandbox(Protocol):
-    """A backend. ``isolated`` is False when agent code can see and change the host; ``mounts`` is
-    False when mounts below the workspace are impossible (the caller copies instead)."""
+    """A backend. Callers ask these attributes and never decide by the name, so that a third party's
+    backend (entry-point group ``pytest_mlab.sandboxes``) is treated like a built-in one."""
 
     name: str
     isolated: bool
+    """False when agent code can see and change the host."""
     mounts: bool
+    """False when mounts below the workspace are impossible; the caller copies instead."""
+    uses_host_python: bool
+    """True when the harness's Python with its packages, and the programs of the host, run inside:
+    what the host lacks is then known to be missing before a trial starts."""
+    preload: tuple[str, ...]
+    """Modules that :meth:`open` needs and that are slow to import: each worker imports them
+    once."""
 
     def check(self) -> str:
         """'' when the backend works here (a self-test of at most a second), else the reason and the

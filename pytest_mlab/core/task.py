@@ -92,24 +92,11 @@ class Resources:
 class Source:
     """Where raw data come from.
 
-    ``kind`` is ``embedded`` (``ref``: path inside the task folder), ``generator`` (``ref``: empty,
-    or the package whose generator data.py calls), ``kaggle`` (``ref``: ``competitions/<slug>`` or
-    ``datasets/<owner>/<slug>``), ``http`` (``ref``: URL), ``huggingface`` (``ref``:
-    ``datasets/<owner>/<name>@<commit>:<paths>`` or ``models/...``), ``coco-images`` (``ref``: path
-    of a COCO file that a source before it brings), ``gcs`` (``ref``: ``<bucket>/<pattern>``) or
-    ``mlagentbench`` (``ref``: a task's folder in that format). ``consent`` is the address of rules
-    that the user must have accepted, or empty."""
+    ``kind`` names an entry of :mod:`pytest_mlab.data.sources`, which says what ``ref`` means;
+    ``sha256`` is that of the one file it names, or empty. ``consent`` is the address of rules that
+    the user must have accepted, or empty."""
 
-    kind: Literal[
-        "embedded",
-        "generator",
-        "kaggle",
-        "http",
-        "huggingface",
-        "coco-images",
-        "gcs",
-        "mlagentbench",
-    ]
+    kind: str
     ref: str = ""
     sha256: str = ""
     size_mb: float = 0.0

@@ -1,4 +1,4 @@
-"""Readers of option values: each turns a text into a value or raises ValueError with what is
+"""Readers of option values: each turns a text into a value or raises ValueError that says what is
 allowed."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def name(text: str) -> str:
 
 
 def assignment(text: str) -> str:
-    """``key=value`` with a key; kept as the text that it is."""
+    """``key=value`` with a key; returned as text."""
     key, equals, _ = text.partition("=")
     if not key.strip() or not equals:
         raise ValueError("give key=value")

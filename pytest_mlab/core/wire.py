@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Union
 
-from pytest_mlab.core.trial import TrialResult
 from pytest_mlab.errors import WireError
 
 Builtin = Union[str, bool, int, float, None]
@@ -34,41 +33,6 @@ def from_wire(pairs: Iterable[tuple[str, Builtin]]) -> dict[str, Builtin]:
             raise WireError(f"{key!r} came twice: {values[key]!r} and {value!r}")
         values[key] = value
     return values
-
-
-def trial_properties(result: TrialResult, trace_path: str) -> list[tuple[str, Builtin]]:
-    """A trial's result as properties of its test report, in JUnit and between workers.
-
-    Unknown values (no score, unknown price) are left out: a property is either true or absent.
-    ``trace_path`` is where trace.jsonl is, relative to where the run was started."""
-    ledger = result.ledger
-    values: dict[str, object] = {
-        "mlab.task": result.id.task,
-        "mlab.agent": result.id.agent,
-        "mlab.model": result.id.model or None,
-        "mlab.repeat": result.id.repeat,
-        "mlab.outcome": result.outcome.value,
-        "mlab.reason": result.reason or None,
-        "mlab.score": result.score,
-        "mlab.baseline": result.baseline,
-        "mlab.needed": result.needed,
-        "mlab.improvement": result.improvement,
-        "mlab.within_noise": result.within_noise,
-        "mlab.ended_by": None if result.ended_by is None else result.ended_by.value,
-        "mlab.steps": ledger.steps,
-        "mlab.seconds": ledger.seconds,
-        "mlab.waited_seconds": ledger.waited,
-        "mlab.evaluation_seconds": result.evaluation_seconds,
-        "mlab.model_calls": ledger.model_calls,
-        "mlab.prompt_tokens": ledger.usage.prompt_tokens,
-        "mlab.completion_tokens": ledger.usage.completion_tokens,
-        "mlab.cost_usd": ledger.known_cost,
-        "mlab.data": result.data or None,
-        "mlab.data_digest": result.data_digest or None,
-        "mlab.sandbox": result.sandbox or None,
-        "mlab.trace": trace_path or None,
-    }
-    return to_wire({name: value for name, value in values.items() if value is not None})
 
 
 def _name(key: object) -> str:

@@ -11,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_mlab.core.task import Task
+from pytest_mlab.data.sources import kind_of
+from pytest_mlab.lib.digests import digest_of, sha256_of
 from pytest_mlab.lib.locate import CACHE_VARIABLE, default_cache_dir
 
 __all__ = ["CACHE_VARIABLE", "Slot", "default_cache_dir"]
@@ -49,3 +52,22 @@ class Slot:
     def scratch_prefix(self) -> str:
         """How names of folders begin in which this variant is prepared."""
         return f".tmp-{self.variant}-"
+
+
+def data_key(task: Task, variant: str) -> str:
+    """The digest of all that decides what the data of a variant are: data.py, sources, embedded
+    files, task version.
+
+    The rest of the task's folder does not enter, so that editing a description prepares nothing
+    again."""
+    parts = {
+        "task": task.name,
+        "variant": variant,
+        "version": task.version,
+        "code": sha256_of(task.folder / "data.py"),
+    }
+    for number, source in enumerate(task.variants[variant].sources):
+        parts[f"source {number}"] = f"{source.kind} {source.ref} {source.sha256}"
+        if content := kind_of(source.kind).content_digest(source, task.folder):
+            parts[f"content {number}"] = content
+    return digest_of(parts)

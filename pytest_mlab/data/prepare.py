@@ -11,12 +11,11 @@ from pathlib import Path
 
 from pytest_mlab.core.task import Task
 from pytest_mlab.data import prepared as manifest
-from pytest_mlab.data.cache import Slot
-from pytest_mlab.data.checksums import data_key
+from pytest_mlab.data.cache import Slot, data_key
 from pytest_mlab.data.prepared import Manifest
 from pytest_mlab.data.run_data_py import run_data_py
-from pytest_mlab.data.sources import fetch
-from pytest_mlab.data.sources.base import DOWNLOADED, Options, announce, require_consent, size_text
+from pytest_mlab.data.sources import kind_of
+from pytest_mlab.data.sources.base import Options, announce, size_text
 from pytest_mlab.errors import ConfigError, DataUnavailable, SuiteError
 from pytest_mlab.lib.suggest import nearest_first
 
@@ -62,7 +61,7 @@ def refused_rules(
     options = Options(cache, variant, consent)
     try:
         for source in task.variants[variant].sources:
-            require_consent(source, task, options)
+            kind_of(source.kind).require_consent(source, task, options)
     except DataUnavailable as refusal:
         return refusal
     return None
@@ -75,7 +74,9 @@ def downloads(task: Task, variant: str, cache: Path) -> tuple[str, ...]:
     if is_prepared(task, variant, cache):
         return ()
     return tuple(
-        f"{s.ref} ({size_text(s)})" for s in task.variants[variant].sources if s.kind in DOWNLOADED
+        f"{source.ref} ({size_text(source)})"
+        for source in task.variants[variant].sources
+        if kind_of(source.kind).downloads
     )
 
 
@@ -126,7 +127,7 @@ def _prepare(task: Task, slot: Slot, options: Options) -> Prepared:
         for folder in (scratch / "raw", made / "public", made / "answers"):
             folder.mkdir(parents=True)
         for source in task.variants[slot.variant].sources:
-            fetch(source, task, scratch / "raw", options)
+            kind_of(source.kind).fetch(source, task, scratch / "raw", options)
         announce(f"preparing {task.name} ({slot.variant})", options)
         run_data_py(task, slot.variant, scratch)
         facts = manifest.take(made)

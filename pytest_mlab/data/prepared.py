@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_mlab.data.checksums import digest_of, sha256_of, walk
 from pytest_mlab.errors import SuiteError
+from pytest_mlab.lib.digests import digest_of, sha256_of, walk
 
 MANIFEST_FORMAT = 1
 

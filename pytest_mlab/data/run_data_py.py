@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from pytest_mlab.core.task import Task
+from pytest_mlab.data.sources.base import FOREIGN
 from pytest_mlab.errors import DataUnavailable, SuiteError
 
 # What the host's Python may need to start and to find its libraries; no keys, no options of
@@ -90,7 +91,7 @@ def _fault(
 def _needed(task: Task, variant: str, error: str) -> list[str]:
     """What to install: all that the task requires; for a prepare.py, which lists nothing, the
     module that it named."""
-    if any(source.kind == "mlagentbench" for source in task.variants[variant].sources):
+    if any(source.kind == FOREIGN for source in task.variants[variant].sources):
         return [error.rpartition("No module named ")[2].strip("'\"").partition(".")[0]]
     return [
         *(task.requirements or ("pytest-mlab[tasks]",)),

@@ -3,8 +3,8 @@ nothing else.
 
 An evaluator is a file with ``evaluate(submission_dir: Path, answers_dir: Path) -> float``. It
 raises :class:`NoSubmission` when nothing was handed in and :class:`InvalidSubmission` when what was
-handed in cannot be scored; any other exception, and a score that is no finite number, is the
-evaluator's own fault (``task_error``)."""
+handed in cannot be scored; any other exception, and a score that is not a finite number, is
+the evaluator's own fault (``task_error``)."""
 
 from __future__ import annotations
 

@@ -52,12 +52,10 @@ def _used(pid: int) -> float:
     """Processor seconds of all threads, ended ones too, and of child processes that were waited
     for."""
     own = 0.0
-    with contextlib.suppress(
-        OSError
-    ):  # a kernel without other processes' clocks: wall time has to do
-        own = time.clock_gettime(
-            (~pid << 3) | 2
-        )  # the kernel's number for the clock of a whole process
+    # CPUCLOCK_SCHED of the whole process, in nanoseconds; /proc/<pid>/stat counts in 10 ms. Where a
+    # kernel refuses other processes' clocks, wall time alone decides.
+    with contextlib.suppress(OSError):
+        own = time.clock_gettime((~pid << 3) | 2)
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
         children = file.read().rpartition(b")")[2].split()[13:15]
         return own + sum(map(int, children)) / os.sysconf("SC_CLK_TCK")

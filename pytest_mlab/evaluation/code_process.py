@@ -1,7 +1,7 @@
 """The process that runs a submission's code: started by :mod:`pytest_mlab.evaluation.timing` with
 ``python -I -B``.
 
-    worker.py DRIVER FOLDER
+    code_process.py DRIVER FOLDER
 
 It answers frames on stdin with frames on stdout (8 bytes of length, then the content). A request is
 a JSON header with its length, then arrays as npy; an answer is ``+`` and one npy array, or ``-``

@@ -23,7 +23,7 @@ class Leftovers:
         return descendants(os.getpid()) - self.known
 
     def kill(self) -> None:
-        """Kill them until there are none: what is killed last may have forked."""
+        """Kill them until none is left: one that is killed late may have forked before."""
         while found := self.find():
             for pid in found:
                 with contextlib.suppress(ProcessLookupError):

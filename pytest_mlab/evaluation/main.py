@@ -93,7 +93,7 @@ def load_evaluator(path: Path) -> Any:
     """The evaluator file as a module."""
     spec = importlib.util.spec_from_file_location("evaluator", path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path.name} is no Python file")
+        raise ImportError(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules["evaluator"] = module
     spec.loader.exec_module(module)
@@ -101,8 +101,8 @@ def load_evaluator(path: Path) -> Any:
 
 
 def as_plain_number(score: object) -> float | None:
-    """``score`` as a float: Python numbers, NumPy and torch scalars; None for all that is no finite
-    number."""
+    """``score`` as a float: Python numbers, NumPy and torch scalars; None for anything that is
+    not a finite number."""
     if getattr(score, "shape", None) == () and hasattr(score, "item"):
         score = score.item()
     if isinstance(score, bool) or not isinstance(score, (int, float)):

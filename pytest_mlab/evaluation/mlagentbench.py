@@ -74,7 +74,7 @@ def lay_out(answers: Path, place: Path) -> Path:
 def _load(file: Path) -> Any:
     spec = importlib.util.spec_from_file_location("eval", file)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file.name} is no Python file")
+        raise ImportError(f"{file.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules["eval"] = module
     spec.loader.exec_module(module)

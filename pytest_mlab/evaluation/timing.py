@@ -4,8 +4,7 @@ starter's.
 Every such process is one of :mod:`pytest_mlab.evaluation.code_process`. To compare speeds there is
 one for each of the two; a round sends both the same fresh inputs, one after the other; the clock is
 this process's and the kernel's (:mod:`pytest_mlab.evaluation.clock`) and covers the way there, the
-work and the way back. Nothing that the submission prints, writes or does to its own clock is ever
-looked at."""
+work and the way back. The submission's own output and clock are never used: it could fake both."""
 
 from __future__ import annotations
 
@@ -33,6 +32,7 @@ Arrays = Sequence[Any]
 START_TIMEOUT = 120.0
 _CHUNK = 1 << 20
 _WORDS = 400
+"""Characters of an error message that are kept."""
 
 
 class WorkerError(Exception):
@@ -115,8 +115,8 @@ class Worker:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the worker's process group for a while: threads left behind do not slow down anybody
-        else."""
+        """Stop the worker's process group meanwhile, so that threads which it left behind do not
+        slow down the other worker."""
         self._signal(signal.SIGSTOP)
         try:
             yield
@@ -158,15 +158,14 @@ class Worker:
                 wanted = self._checked_length(int.from_bytes(received[:8], "big")) + 8
         if len(received) > wanted or out:
             raise WorkerError("wrote more than one answer")
-        return (
-            bytes(memoryview(received)[9:])
-            if received[8:9] == b"+"
-            else self._refused(received[9:])
-        )
+        if received[8:9] != b"+":
+            message = received[9 : 9 + _WORDS].decode("utf-8", "replace")
+            raise WorkerError(ascii(message)[1:-1][:_WORDS])
+        return bytes(memoryview(received)[9:])
 
     def _checked_length(self, length: int) -> int:
         if not 1 <= length <= self._max_output:
-            raise WorkerError("wrote something that is no answer into the pipe of its answers")
+            raise WorkerError("wrote something other than an answer into the pipe of its answers")
         return length
 
     def _write(self, out: memoryview) -> int:
@@ -181,9 +180,6 @@ class Worker:
             raise WorkerError(self._obituary())
         return content
 
-    def _refused(self, message: bytearray) -> bytes:
-        raise WorkerError(ascii(message[:_WORDS].decode("utf-8", "replace"))[1:-1][:_WORDS])
-
     def _obituary(self) -> str:
         """How the process ended, with the last line that it wrote to stderr."""
         try:
@@ -193,11 +189,9 @@ class Worker:
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 4000))
         lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         last = f": {ascii(lines[-1])[1:-1][:_WORDS]}" if lines else ""
-        return (
-            f"died of signal {-status}{last}"
-            if status < 0
-            else f"ended with exit status {status}{last}"
-        )
+        if status < 0:
+            return f"died of signal {-status}{last}"
+        return f"ended with exit status {status}{last}"
 
 
 @dataclass(frozen=True)
@@ -253,7 +247,7 @@ def compare_speed(
     ):
         leftovers.known |= {first.pid, second.pid}
         for number, work in enumerate([*checks, *rounds]):
-            # Each comes first in every other round: who comes second finds the processor warmed up.
+            # Each comes first in every other round: the second finds the processor warmed up.
             if submission_first := number % 2 == 1:
                 found, seconds = _ask(second, work, timeout)
             with second.paused():

@@ -8,11 +8,10 @@ from pathlib import Path
 
 
 def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Replace ``path`` by ``data`` in one step: a reader sees the old file or the new one, never a
-    part.
+    """Replace ``path`` by ``data`` in one step: a reader sees the old file or the new one.
 
-    ``durable`` also waits until data and name are on the disk, so that they survive a power cut.
-    Raises OSError.
+    ``durable`` waits until data and name are on the disk, so that they survive a power cut. Raises
+    OSError.
     """
     fd, name = tempfile.mkstemp(prefix=".part-", dir=path.parent)
     try:

@@ -19,12 +19,13 @@ def parse_duration(text: str) -> float:
         total = hours * 3600 + minutes * 60 + seconds
         if total > 0:
             return total
-    raise ValueError(f"{text!r} is no duration: give a positive one such as 90s, 45m, 5h or 1h30m")
+    raise ValueError(
+        f"{text!r} is not a duration: write a positive one such as 90s, 45m, 5h or 1h30m"
+    )
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest such text, to a tenth of a second under a minute and to the second above:
-    ``1h30m``, ``2.5s``."""
+    """The shortest such text: to a tenth of a second below a minute, to the second above."""
     if seconds < 60:
         return f"{seconds:.1f}".rstrip("0").rstrip(".") + "s"
     whole = round(seconds)

@@ -1,5 +1,4 @@
-"""Who ran this: versions, commit and machine, for ``run.json``. Imports nothing that it reports
-on."""
+"""Versions, commit and machine, for ``run.json``; the packages themselves are not imported."""
 
 from __future__ import annotations
 
@@ -44,8 +43,8 @@ def versions(packages: Collection[str] = PACKAGES) -> dict[str, str]:
 
 
 def git(folder: Path) -> dict[str, Any]:
-    """``{"commit": …, "dirty": …}`` of the work tree around ``folder``; empty when there is none or
-    no git."""
+    """``{"commit": …, "dirty": …}`` of the work tree around ``folder``; empty without one, and
+    without git."""
     commit = _git(folder, "rev-parse", "HEAD")
     if not commit:
         return {}
@@ -54,9 +53,9 @@ def git(folder: Path) -> dict[str, Any]:
 
 
 def _git(folder: Path, *args: str) -> str | None:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {
-        "GIT_OPTIONAL_LOCKS": "0"
-    }
+    # GIT_DIR and its like would name another repository, as they do inside git's hooks.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    environment["GIT_OPTIONAL_LOCKS"] = "0"  # `git status` writes the index otherwise
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *args],

@@ -1,5 +1,4 @@
-"""Where suites and agents are found: the user's project first, what is built in second, installed
-packages third."""
+"""Where suites and agents are found: in the user's project, built in, or in installed packages."""
 
 from __future__ import annotations
 
@@ -47,18 +46,18 @@ def default_cache_dir() -> Path:
 
 
 def is_path(suite: str) -> bool:
-    """True when ``suite`` says where a suite is, and not what it is called."""
+    """True when ``suite`` is a path, and not a name."""
     return os.sep in suite or suite.startswith((".", "~"))
 
 
 def suite_name(suite: str) -> str:
-    """What a suite is called in reports and node ids: its name, or the last part of its path."""
+    """A suite's name in reports and node ids: its own, or the last part of its path."""
     return Path(suite).expanduser().resolve().name if is_path(suite) else suite
 
 
 def search_path(rootdir: Path, kind: Kind) -> tuple[Path, ...]:
-    """Folders that hold suites or agents, first match wins: ``rootdir``'s own, then the built-in
-    one."""
+    """Folders that hold suites or agents: ``rootdir``'s own, then the built-in one. The first
+    match wins."""
     own, shipped = (rootdir / kind).resolve(), builtin(kind)
     if not own.is_dir() or own == shipped.resolve():
         return (shipped,)
@@ -66,11 +65,10 @@ def search_path(rootdir: Path, kind: Kind) -> tuple[Path, ...]:
 
 
 def entry_point_suites() -> Mapping[str, Path]:
-    """Suites that installed packages offer: entry points of the group ``pytest_mlab.suites`` by
-    name.
+    """Suites of installed packages: the entry points of the group ``pytest_mlab.suites`` by name.
 
-    An entry point names a package (``my-suite = "my_package.my_suite"``); its folder is the suite.
-    The package itself is not imported. Raises ConfigError for one that does not exist."""
+    An entry point names a package (``my-suite = "my_package.my_suite"``), whose folder is the
+    suite. The package is not imported. Raises ConfigError when it does not exist."""
     found: dict[str, Path] = {}
     for point in entry_points(group=SUITES_GROUP):
         try:
@@ -81,7 +79,7 @@ def entry_point_suites() -> Mapping[str, Path]:
         if not places:
             raise ConfigError(
                 f"entry point {point.name!r} of group {SUITES_GROUP} names {point.value!r}, which"
-                " is no installed package; a suite's entry point names the package whose folder"
+                " is not an installed package; a suite's entry point names the package whose folder"
                 " holds its tasks"
             )
         found.setdefault(point.name, Path(places[0]))

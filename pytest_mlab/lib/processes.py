@@ -1,4 +1,4 @@
-"""Who descends from whom, and which processes an owner left behind (Linux, by ``/proc``).
+"""Descendants, and the processes that an owner left behind (Linux).
 
 Every process that a worker starts for its trials carries the worker's mark in its environment
 (``MLAB_OWNER``): process-id namespace, process id and start time of the worker. A marked process
@@ -10,55 +10,45 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+
+import psutil
 
 MARK = "MLAB_OWNER"
 
-_PAUSE = 0.002  # seconds between two looks at processes that were just killed
-
-
-def _stat(pid: int) -> list[str]:
-    """Fields of ``/proc/<pid>/stat`` from the state on; empty when there is no such process."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return []
+_PAUSE = 0.002
+"""Seconds between two looks at processes that were just killed. A killed process of a few MiB is
+gone after about one millisecond."""
 
 
 def start_time(pid: int) -> str:
     """When ``pid`` started, in clock ticks since boot; '' when there is no such process (or only
     its remains)."""
-    fields = _stat(pid)
-    return fields[19] if fields and fields[0] not in "ZX" else ""
-
-
-def _pids() -> Iterator[int]:
-    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+    # Not psutil's create_time(): that is wall-clock time, which moves when the clock is set, and
+    # marks are compared by processes that may have started an hour apart.
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    state, started = fields[0], fields[19]
+    return "" if state in "ZX" else started
 
 
 def descendants(root: int) -> list[int]:
-    """Children of ``root`` and theirs, nearest first."""
-    children: dict[int, list[int]] = {}
-    for pid in _pids():
-        fields = _stat(pid)
-        if fields:
-            children.setdefault(int(fields[1]), []).append(pid)
-    found: list[int] = []
-    level = [root]
-    while level:
-        level = [child for parent in level for child in children.get(parent, ())]
-        found += level
-    return found
+    """Children of ``root`` and theirs; none when it is gone."""
+    try:
+        return [process.pid for process in psutil.Process(root).children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def kill_all(pids: Iterable[int]) -> None:
-    """SIGKILL each; those that are gone, or belong to somebody else, are left."""
+    """SIGKILL each; those that are gone, or belong to another user, are left."""
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(psutil.Error):
+            psutil.Process(pid).kill()
 
 
 def new_mark() -> str:
@@ -70,46 +60,43 @@ def _namespace() -> str:
     return os.readlink("/proc/self/ns/pid")
 
 
-def _mark_of(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            entries = file.read().split(b"\0")
-    except OSError:
-        return ""
-    prefix = MARK.encode() + b"="
-    return next(
-        (
-            entry[len(prefix) :].decode("ascii", "replace")
-            for entry in entries
-            if entry.startswith(prefix)
-        ),
-        "",
-    )
+def _mark_of(process: psutil.Process) -> str:
+    return str(process.environ().get(MARK, ""))
 
 
-def marked(mark: str) -> list[int]:
-    """Processes that carry ``mark``, this one excepted."""
-    return [pid for pid in _pids() if pid != os.getpid() and _mark_of(pid) == mark]
+def _matching(matches: Callable[[psutil.Process], bool]) -> Iterator[int]:
+    """The processes, this one excepted, for which ``matches`` is true. Those that end meanwhile, or
+    do not show what it asks for, are left out."""
+    for pid in psutil.pids():
+        with contextlib.suppress(psutil.Error):
+            if pid != os.getpid() and matches(psutil.Process(pid)):
+                yield pid
 
 
 def orphans() -> list[int]:
-    """Processes of this process-id namespace whose mark names a process that is no more."""
-    found = []
-    for pid in _pids():
-        parts = _mark_of(pid).rsplit(":", 3)
+    """Processes of this process-id namespace whose mark names a process that is gone."""
+
+    def orphaned(process: psutil.Process) -> bool:
+        parts = _mark_of(process).rsplit(":", 3)
         if len(parts) != 4 or parts[0] != _namespace() or not parts[1].isdigit():
-            continue
-        if start_time(int(parts[1])) != parts[2]:
-            found.append(pid)
-    return found
+            return False
+        return start_time(int(parts[1])) != parts[2]
+
+    return list(_matching(orphaned))
 
 
-def kill_marked(mark: str, *, patience: float = 5.0) -> int:
-    """Kill all that carry ``mark`` until none is left; how many there were. Gives up after
-    ``patience`` seconds."""
+def kill_marked(mark: str) -> int:
+    """Kill all that carry ``mark`` until none is left; how many there were."""
+    return kill_matching(lambda process: _mark_of(process) == mark)
+
+
+def kill_matching(matches: Callable[[psutil.Process], bool], *, patience: float = 5.0) -> int:
+    """Kill all processes but this one for which ``matches`` is true until none is left; how many
+    there were. Gives up after ``patience`` seconds."""
     seen: set[int] = set()
     until = time.monotonic() + patience
-    while (left := marked(mark)) and time.monotonic() < until:
+    # More than one pass: what was alive during the first may have forked.
+    while (left := list(_matching(matches))) and time.monotonic() < until:
         seen.update(left)
         kill_all(left)
         time.sleep(_PAUSE)

@@ -12,7 +12,7 @@ from pytest_mlab.models.names import litellm_name
 
 
 def default_settings(name: str) -> ModelSettings:
-    """The settings of a model of which a run says nothing but the name."""
+    """The settings of a model that a run knows by its name only."""
     return ModelSettings(name, litellm_name(name))
 
 
@@ -21,8 +21,7 @@ def applied(
 ) -> ModelRequest:
     """``request`` as it goes out, to litellm's name of the model and with the key from ``environ``.
 
-    The settings' parameters win over those that the request brings: a user's wish is stronger than
-    an agent's default."""
+    The settings' parameters win over the request's: a user's choice over an agent's default."""
     params: dict[str, Any] = {**request.extra, **settings.params}
     if settings.api_key_env:
         params["api_key"] = environ.get(settings.api_key_env, "")

@@ -6,8 +6,11 @@ The import takes seconds, so nothing else in the package imports litellm.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -22,7 +25,8 @@ def litellm() -> Any:
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    import litellm as module
+    with _without_collector():
+        import litellm as module
 
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -32,3 +36,17 @@ def litellm() -> Any:
     module.num_retries = 0
     module.disable_hf_tokenizer_download = True
     return module
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """The import makes 2,700 modules and 2,500 pydantic classes, all of which stay: looking for
+    garbage among them takes a fifth of its time (3.0 of 3.8 s CPU without, litellm 1.110)."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

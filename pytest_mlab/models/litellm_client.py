@@ -16,10 +16,11 @@ from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.errors import ModelError
 from pytest_mlab.models.configured import applied, default_settings
 from pytest_mlab.models.library import litellm
-from pytest_mlab.models.limiter import Gate, OpenGate
+from pytest_mlab.models.limiter import Limiter
 from pytest_mlab.models.prices import cost, price_of
 from pytest_mlab.models.provider_errors import headers_of, hide_keys, is_worth_repeating, translate
 from pytest_mlab.models.retry import Retry, retry_after
+from pytest_mlab.models.tokens import count_tokens, prompt_tokens
 from pytest_mlab.models.tools import as_openai_messages, as_openai_tools, called, knows_tools
 
 
@@ -32,13 +33,13 @@ class LitellmClient:
     """Implements :class:`pytest_mlab.core.model_api.ModelClient`.
 
     litellm's and the provider packages' own retries are off; ``retry`` is ours. Every attempt goes
-    through ``gate``, where it may have to wait. Every wait and every attempt ends by the request's
-    deadline. ``redact`` cleans the messages of raised errors. A reply is cut at the first stop
-    sequence here as well, because some models do not know stop sequences."""
+    through the ``limiter``, where it may have to wait. Every wait and every attempt ends by the
+    request's deadline. ``redact`` cleans the messages of raised errors. A reply is cut at the first
+    stop sequence here as well, because some models do not know stop sequences."""
 
     retry: Retry = field(default_factory=_default_retry)
     settings: Callable[[str], ModelSettings] = default_settings
-    gate: Gate = field(default_factory=OpenGate)
+    limiter: Limiter = field(default_factory=Limiter)
     redact: Callable[[str], str] = hide_keys
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
@@ -53,7 +54,7 @@ class LitellmClient:
         while True:
             attempt += 1
             try:
-                turn = self.gate.enter(request)
+                turn = self.limiter.enter(request)
             except ModelError as refused:
                 refused.retries, refused.waited = attempt - 1, waited + refused.waited
                 raise
@@ -75,13 +76,19 @@ class LitellmClient:
             waited += delay
 
     def facts(self, model: str) -> ModelFacts:
-        """What the settings say, else litellm's list; a model that is not in it is taken to know
-        tools."""
+        """From the settings, else from litellm's list. A model that is not listed is assumed to
+        take tools natively."""
         settings = self.settings(model)
         price = price_of(settings)
-        tools = settings.tools == "native" if settings.tools else knows_tools(settings.model)
-        context, output = (price.context, price.max_output) if price else (None, None)
-        return ModelFacts(settings.model, tools, settings.context or context, output)
+        native = settings.tools == "native"
+        if not settings.tools:
+            native = knows_tools(settings.model)
+        return ModelFacts(
+            settings.model,
+            native,
+            settings.context or (price.context if price else None),
+            price.max_output if price else None,
+        )
 
     def _ask(self, request: ModelRequest, waited: float) -> Any:
         left = request.end(waited) - self.clock()
@@ -131,7 +138,8 @@ class LitellmClient:
         usage = _reported(answer)
         reported = usage.total > 0
         if not reported:
-            usage = _estimated(request, text)
+            prompt = prompt_tokens(request.messages, request.tools)
+            usage = Usage(prompt_tokens=prompt, completion_tokens=count_tokens(text))
         return ModelReply(
             text=_until(text, request.stop),
             model=request.model,
@@ -172,17 +180,4 @@ def _reported(answer: Any) -> Usage:
         completion_tokens=getattr(usage, "completion_tokens", None) or 0,
         cached_tokens=getattr(prompt, "cached_tokens", None) or 0,
         reasoning_tokens=getattr(completion, "reasoning_tokens", None) or 0,
-    )
-
-
-def _estimated(request: ModelRequest, text: str) -> Usage:
-    """Tokens counted here, for servers that report none: by the encoding that litellm carries with
-    it (no network), which is exact for OpenAI's models of the gpt-4 generation and an estimate,
-    usually within a fifth, for others."""
-    count = litellm().token_counter
-    return Usage(
-        prompt_tokens=sum(
-            int(count(model="gpt-4", text=message.content)) for message in request.messages
-        ),
-        completion_tokens=int(count(model="gpt-4", text=text)),
     )

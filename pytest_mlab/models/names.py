@@ -28,6 +28,12 @@ _OTHER_CREDENTIALS = frozenset(
 """Providers whose credentials may be in files or come from the machine: an absent variable proves
 nothing."""
 
+_ONLY_A_KEY = frozenset(
+    {"openai", "anthropic", "gemini", "mistral", "groq", "deepseek", "openrouter", "xai", "cohere"}
+)
+"""Providers that need <PROVIDER>_API_KEY and nothing else. Where it is set, the answer does not
+need litellm, whose import costs every session 3 s."""
+
 _OWN_MACHINE = frozenset(
     {"ollama", "ollama_chat", "lm_studio", "llamafile", "hosted_vllm", "vllm", "xinference"}
 )
@@ -47,8 +53,7 @@ _RETIRED = {
     ),
 }
 """Names of models that old experiments used and litellm's list has lost. They go to their provider,
-which may still serve them; patterns, and no prefixes, so that a mistyped name is still told from a
-retired one."""
+which may still serve them. Patterns and not prefixes, so that a mistyped name is still refused."""
 
 
 def litellm_name(name: str) -> str:
@@ -71,13 +76,13 @@ def check_model_name(name: str) -> str:
     if slash:
         near = get_close_matches(provider, _providers(), n=3, cutoff=0.6)
         matches = [f"{match}/{rest}" for match in near]
-        what = f"unknown provider {provider!r} in the model name {name!r}"
+        problem = f"unknown provider {provider!r} in the model name {name!r}"
     else:
         matches = _nearest_models(name)
-        what = f"no known provider serves a model named {name!r}"
+        problem = f"no known provider serves a model named {name!r}"
     hint = f"; nearest: {', '.join(matches)}" if matches else ""
     return (
-        f"{what}{hint}; write provider/model as litellm does, "
+        f"{problem}{hint}; write provider/model as litellm does, "
         f"openai/{rest or name} for any OpenAI-compatible server (OPENAI_BASE_URL)"
     )
 
@@ -88,6 +93,9 @@ def missing_key(name: str) -> str | None:
 
     Alternatives are joined by ' or ', several that are needed together by ' and '.
     """
+    listed = _listed_provider(name)
+    if listed in _ONLY_A_KEY and os.environ.get(f"{listed.upper()}_API_KEY"):
+        return None
     provider = provider_of(name)
     if provider in _OTHER_CREDENTIALS or provider in _OWN_MACHINE:
         return None
@@ -102,12 +110,20 @@ def missing_key(name: str) -> str | None:
 
 
 def _is_listed(name: str) -> bool:
-    """True when litellm's own lists have the provider or the model, read without the seconds of its
-    import. False proves nothing: litellm knows more than it lists."""
+    """True when litellm's own lists have the provider or the model. False proves nothing: litellm
+    knows more than it lists."""
+    return bool(_listed_provider(name))
+
+
+def _listed_provider(name: str) -> str:
+    """The provider of ``name`` by litellm's own lists, read without the seconds of its import; ''
+    when they lack it."""
     provider, slash, _ = name.partition("/")
     if slash:
-        return provider in _list("provider_endpoints_support_backup.json").get("providers", {})
-    return name in _list("model_prices_and_context_window_backup.json")
+        known = _list("provider_endpoints_support_backup.json").get("providers", {})
+        return provider if provider in known else ""
+    entry = _list("model_prices_and_context_window_backup.json").get(name)
+    return "" if entry is None else str(entry.get("litellm_provider") or "unknown")
 
 
 @cache

@@ -39,7 +39,7 @@ OURS = {
     "max_retries": "MLAB_MODEL_ATTEMPTS sets how often a call is tried",
     "num_retries": "MLAB_MODEL_ATTEMPTS sets how often a call is tried",
 }
-"""Parameters that are nobody's to set, and why."""
+"""Parameters that cannot be set, and why."""
 
 NUMBERS = frozenset(
     {
@@ -56,9 +56,8 @@ NUMBERS = frozenset(
 
 
 def check_parameters(model: str, params: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError, beginning with ``where``, when one of ``params`` is not taken for
-    ``model`` (litellm's name): it would be dropped without a word, or sent on and refused at every
-    call."""
+    """Raise ConfigError, beginning with ``where``, when ``model`` (litellm's name) does not take
+    one of ``params``: litellm would drop it silently, or the provider would refuse every call."""
     if not params:
         return
     with warnings.catch_warnings():

@@ -15,7 +15,7 @@ FREE_PROVIDERS = frozenset(
     {"ollama", "ollama_chat", "lm_studio", "llamafile", "lemonade", "docker_model_runner"}
 )
 """Where a price of 0 in the list is a fact: the model runs on the user's own machine. Elsewhere it
-means that nobody wrote the price down."""
+means that the price is missing."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,15 @@ def worst_case_price(name: str) -> Price | None:
 
 
 def price_of(settings: ModelSettings) -> Price | None:
-    """The same for a model of a run: the user's own price and context size, else those of the
-    list."""
+    """Price and limits of a model of a run: the user's own, else those of the list."""
     listed = worst_case_price(settings.model)
     own = settings.prices
     if own is not None:
         limits = listed or Price(0.0, 0.0, None, None)
         listed = replace(limits, prompt=max(own.prompt, own.cached), completion=own.completion)
-    return (
-        replace(listed, context=settings.context)
-        if listed is not None and settings.context
-        else listed
-    )
+    if listed is not None and settings.context:
+        return replace(listed, context=settings.context)
+    return listed
 
 
 def require_prices(models: Iterable[ModelSettings], max_cost: float | None, file: str) -> None:
@@ -79,12 +76,11 @@ def cost(settings: ModelSettings, answer: Any, usage: Usage, *, reported: bool) 
     """Dollars of one answer: by the user's prices, else by the list, with the provider's discounts
     for cached tokens when it ``reported`` them."""
     if settings.prices is not None:
-        prompt, cached, completion = (
-            usage.prompt_tokens,
-            usage.cached_tokens,
-            usage.completion_tokens,
+        return settings.prices.cost(
+            prompt=usage.prompt_tokens,
+            cached=usage.cached_tokens,
+            completion=usage.completion_tokens,
         )
-        return settings.prices.cost(prompt=prompt, cached=cached, completion=completion)
     name = settings.model
     if worst_case_price(name) is None:
         return None
@@ -97,7 +93,8 @@ def cost(settings: ModelSettings, answer: Any, usage: Usage, *, reported: bool) 
 
 
 def list_entry(name: str) -> Mapping[str, Any]:
-    """What litellm's list says of the model ``name``, asking nobody; empty when it is not in it."""
+    """The entry of the model ``name`` in litellm's list, without network; empty when it is not
+    listed."""
     prices: Mapping[str, Mapping[str, Any]] = litellm().model_cost
     if name in prices:
         return prices[name]

@@ -17,6 +17,7 @@ from pytest_mlab.errors import (
     QuotaError,
     RateLimitError,
 )
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.models.library import litellm
 
 LONGEST_MESSAGE = 600
@@ -28,17 +29,10 @@ _OUT_OF_MONEY = (
     "credit balance is too low",
 )
 
-_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?|JWT)(_ID)?$", re.IGNORECASE)
-_SECRET_TEXT = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|key)[-_][A-Za-z0-9_\-]{12,}|(?<=Bearer )\S+")
-
 
 def hide_keys(text: str) -> str:
-    """``text`` without the values of key-like environment variables and without what looks like a
-    key."""
-    for name, value in os.environ.items():
-        if len(value) >= 8 and value in text and _SECRET_NAME.search(name):
-            text = text.replace(value, f"[{name}]")
-    return _SECRET_TEXT.sub("[key]", text)
+    """``text`` without the secrets of this process's environment and without keys."""
+    return Redactor(os.environ)(text)
 
 
 def translate(error: Exception, model: str, redact: Callable[[str], str]) -> ModelError:
@@ -76,9 +70,9 @@ def is_worth_repeating(error: ModelError) -> bool:
 
 
 def _is_out_of_money(error: Exception) -> bool:
-    """By the providers' own words. A "quota" alone may be one of a minute."""
-    said = f"{getattr(error, 'body', '')} {error}".lower()
-    return any(words in said for words in _OUT_OF_MONEY)
+    """Judged by the providers' own words. "Quota" alone may be a limit a minute."""
+    text = f"{getattr(error, 'body', '')} {error}".lower()
+    return any(words in text for words in _OUT_OF_MONEY)
 
 
 def headers_of(error: Exception) -> dict[str, str]:
@@ -91,7 +85,7 @@ def headers_of(error: Exception) -> dict[str, str]:
 def _words(error: Exception, redact: Callable[[str], str]) -> str:
     text = redact(" ".join(str(error).split()))
     text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s+)+(?=\S)", "", text)
-    text = text.partition(", Received response - <")[0]  # litellm's own objects, of use to nobody
+    text = text.partition(", Received response - <")[0]  # a dump of litellm's own objects
     cause = _system_error(error)
     if cause and cause not in text:
         text = f"{text} ({cause})"
@@ -99,8 +93,7 @@ def _words(error: Exception, redact: Callable[[str], str]) -> str:
 
 
 def _system_error(error: BaseException) -> str:
-    """What the operating system said, such as 'Connection refused', when that lies below
-    ``error``."""
+    """The operating system's words below ``error``, such as 'Connection refused', or ''."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:

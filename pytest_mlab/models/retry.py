@@ -16,8 +16,8 @@ class Retry:
 
     ``attempts`` in all, each of which waits at most ``timeout`` seconds for the provider. The wait
     after the first is between ``base / 2`` and ``base`` seconds, doubles with every attempt and
-    never passes ``cap``. A provider's Retry-After lengthens a wait, up to ``longest`` seconds: one
-    that asks for more is not waited for."""
+    never passes ``cap``. A provider's Retry-After lengthens a wait; when it asks for more than
+    ``longest`` seconds, there is no further attempt."""
 
     attempts: int = 8
     base: float = 2.0
@@ -28,7 +28,7 @@ class Retry:
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Retry:
         """The defaults, changed by MLAB_MODEL_ATTEMPTS (at least 1), MLAB_MODEL_WAIT (``base``) and
-        MLAB_MODEL_TIMEOUT. Raises ConfigError for values that are no such numbers."""
+        MLAB_MODEL_TIMEOUT. Raises ConfigError for other values."""
         return cls(
             attempts=int(number_from(environ, "MLAB_MODEL_ATTEMPTS", cls.attempts, at_least=1)),
             base=number_from(environ, "MLAB_MODEL_WAIT", cls.base, at_least=0),
@@ -44,7 +44,7 @@ class Retry:
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds that a provider asks to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or
-    a date; ``now`` is Unix time). None when it does not say, or not in a way that can be read."""
+    a date; ``now`` is Unix time). None when it does not ask, or not in a readable way."""
     try:
         return max(0.0, float(headers["retry-after-ms"]) / 1000)
     except (KeyError, ValueError):
@@ -61,8 +61,8 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def number_from(environ: Mapping[str, str], name: str, default: float, *, at_least: float) -> float:
-    """The variable ``name``, or ``default``. Raises ConfigError for what is no number from
-    ``at_least`` up."""
+    """The variable ``name``, or ``default``. Raises ConfigError for a value that is not a number
+    of at least ``at_least``."""
     text = environ.get(name, "")
     if not text:
         return default
@@ -72,7 +72,7 @@ def number_from(environ: Mapping[str, str], name: str, default: float, *, at_lea
         value = float("nan")
     if not at_least <= value < float("inf"):
         raise ConfigError(
-            f"{name}={text!r} is no number from {at_least:g} up; unset it for the default"
+            f"{name}={text!r} is not a number of at least {at_least:g}; unset it for the default"
             f" {default:g}"
         )
     return value

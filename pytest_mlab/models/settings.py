@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
 from pytest_mlab.errors import ConfigError
+from pytest_mlab.lib.secrets import holds_secret, is_secret_parameter
 from pytest_mlab.lib.suggest import nearest_first
 from pytest_mlab.models.names import check_model_name, litellm_name
 from pytest_mlab.models.parameters import check_parameters
@@ -31,13 +32,7 @@ pyproject.toml count."""
 
 ARGUMENT = "--mlab-model-arg"
 
-_KEY_NAME = re.compile(
-    r"((^|[_-])(api_?key|access_?key(_id)?|authorization|secret|password|credentials?)"
-    r"|(^|(api|auth|access|bearer|session)[_-]?)token)$",
-    re.IGNORECASE,
-)
 _KEY_VARIABLE = re.compile(r"\w+_API_?KEY")
-_LOGIN_IN_URL = re.compile(r"^\w+://[^/@]+@")
 
 
 class ModelTable(BaseModel):
@@ -71,7 +66,7 @@ class ModelTable(BaseModel):
 
     @property
     def prices(self) -> TokenPrices | None:
-        """The user's own prices; cached tokens cost what others do unless it is said."""
+        """The user's own prices; without a price of their own, cached tokens cost the same."""
         prompt, completion = self.input_cost_per_token, self.output_cost_per_token
         if prompt is None or completion is None:
             return None
@@ -96,9 +91,7 @@ class ModelTables:
             path = file.expanduser().absolute()
             path = path if path.is_file() else rootdir / file
             if not path.is_file():
-                raise ConfigError(
-                    f"--mlab-models={file}: there is no such file, neither here nor in {rootdir}"
-                )
+                raise ConfigError(f"--mlab-models={file}: no such file here or in {rootdir}")
             return cls._of_file(path)
         own, project = rootdir / FILE, rootdir / "pyproject.toml"
         found = cls._of_project(project) if project.is_file() else cls()
@@ -175,19 +168,15 @@ class ModelTables:
 
 
 def validated(table: Mapping[str, Any], where: str) -> ModelTable:
-    """``table`` when it is one. Raises ConfigError that begins with ``where``."""
+    """``table``, parsed. Raises ConfigError that begins with ``where``."""
     _refuse_keys(table, where)
     try:
         found = ModelTable(**table)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        value = (
-            f" found {json.dumps(first['input'], default=str)};"
-            if first["type"] != "missing"
-            else ""
-        )
+        value = json.dumps(first["input"], default=str)
         raise ConfigError(
-            f"{where}: {'.'.join(map(str, first['loc']))}:{value} {_lower(first['msg'])}"
+            f"{where}: {'.'.join(map(str, first['loc']))}: found {value}; {_lower(first['msg'])}"
         ) from None
     if (found.input_cost_per_token is None) != (found.output_cost_per_token is None):
         raise ConfigError(
@@ -213,7 +202,7 @@ def _refuse_keys(value: Any, where: str, name: str = "") -> None:
                     f"{where}: api_key_env: it names an environment variable that ends in _API_KEY"
                     " (so that its value reaches the trials, and never what they write)"
                 )
-            if _KEY_NAME.search(str(key)):
+            if is_secret_parameter(str(key)):
                 raise ConfigError(
                     f"{where}: {key} looks like a secret, and secrets do not belong here; {advice}"
                 )
@@ -221,7 +210,7 @@ def _refuse_keys(value: Any, where: str, name: str = "") -> None:
     elif isinstance(value, (list, tuple)):
         for item in value:
             _refuse_keys(item, where, name)
-    elif isinstance(value, str) and (hide_keys(value) != value or _LOGIN_IN_URL.match(value)):
+    elif isinstance(value, str) and (holds_secret(value) or hide_keys(value) != value):
         raise ConfigError(
             f"{where}: the value of {name} holds a key or a password, which do not belong here;"
             f" {advice}"

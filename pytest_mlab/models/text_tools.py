@@ -90,7 +90,7 @@ class TextTools:
 
 
 def refuses_tools(error: BadRequestError | ProviderError) -> bool:
-    """True when a provider said that it takes no tools, false for other failures and for a faulty
+    """True when a provider refuses tools, false for other failures and for a faulty
     conversation."""
     if isinstance(error, (AuthError, RateLimitError, ProviderDownError)):
         return False
@@ -98,19 +98,19 @@ def refuses_tools(error: BadRequestError | ProviderError) -> bool:
     return bool(_ABOUT_TOOLS.search(words)) and not _ABOUT_MESSAGES.search(words)
 
 
-# --- there ---------------------------------------------------------------------------------------------------
+# --- to text --------------------------------------------------------------------------------------
 
 
 def as_text(request: ModelRequest) -> ModelRequest:
-    """``request`` in plain messages: tools told in the system message, calls and their results as
-    texts."""
+    """``request`` in plain messages: tools are described in the system message, calls and their
+    results are texts."""
     messages = list(_plain(request.messages))
     if request.tools:
-        told = instructions(request.tools, must_call=request.must_call)
+        described = instructions(request.tools, must_call=request.must_call)
         if messages and messages[0].role == "system":
-            messages[0] = Message("system", f"{messages[0].content}\n\n{told}".strip())
+            messages[0] = Message("system", f"{messages[0].content}\n\n{described}".strip())
         else:
-            messages.insert(0, Message("system", told))
+            messages.insert(0, Message("system", described))
     stop = request.stop
     if request.tools and len(stop) < MOST_STOPS:
         stop = (*stop, RESULT)  # a model that goes on to imagine the result
@@ -118,8 +118,7 @@ def as_text(request: ModelRequest) -> ModelRequest:
 
 
 def instructions(tools: Sequence[ActionSpec], *, must_call: bool) -> str:
-    """What a model is told of ``tools`` and of the way to call them."""
-    told = [_described(tool) for tool in tools]
+    """The description of ``tools`` for a model, and how to call them."""
     how = (
         "Every answer must call at least one tool."
         if must_call
@@ -137,7 +136,7 @@ def instructions(tools: Sequence[ActionSpec], *, must_call: bool) -> str:
                 "Write a block for each call, and nothing after the last one: the results come in"
                 f" the next message. {how}"
             ),
-            *told,
+            *map(_described, tools),
         ]
     )
 
@@ -149,7 +148,7 @@ def _described(tool: ActionSpec) -> str:
 
 
 def _plain(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages without tool roles; results and what the user says after them are one message,
+    """The messages without tool roles. Results and the user's message after them become one,
     because many models want the roles to alternate."""
     names: dict[str, str] = {}
     results: list[str] = []
@@ -183,24 +182,23 @@ def _as_json(call: ToolCall) -> str:
     except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
-        arguments = call.arguments  # what the model wrote, though it is no object
+        arguments = call.arguments  # as the model wrote them, though not an object
     return _whole(json.dumps({"name": call.name, "arguments": arguments}, ensure_ascii=False))
 
 
-# --- and back ------------------------------------------------------------------------------------------------
+# --- from text ------------------------------------------------------------------------------------
 
 
 def from_text(
     text: str, tools: Sequence[ActionSpec], before: int = 0
 ) -> tuple[str, tuple[ToolCall, ...]]:
-    """What ``text`` says beside its calls, and the calls; ids count on from the ``before`` earlier
-    ones.
+    """``text`` without its calls, and the calls; ids count on from the ``before`` earlier calls.
 
-    Blocks count; where there are none, code fences and bare objects that name one of ``tools`` do.
-    What does not parse stays in the text."""
+    Calls are blocks; without blocks, code fences and bare objects that name one of ``tools``. What
+    does not parse stays in the text."""
     names = {wire_name(tool.name).lower(): tool.name for tool in tools}
-    said = text.partition(RESULT)[0]  # not what the model imagined after its calls
-    found = list(_blocks(said, names)) or list(_objects(said, names))
+    own = text.partition(RESULT)[0]  # without results that the model imagined after its calls
+    found = list(_blocks(own, names)) or list(_objects(own, names))
     if not found:
         return text, ()
     calls = tuple(
@@ -208,9 +206,9 @@ def from_text(
     )
     rest, end = [], 0
     for start, stop, _ in found:
-        rest.append(said[end:start])
+        rest.append(own[end:start])
         end = stop
-    return "".join([*rest, said[end:]]).strip(), calls
+    return "".join([*rest, own[end:]]).strip(), calls
 
 
 _Found = tuple[int, int, tuple[str, str]]
@@ -267,8 +265,8 @@ def _decode(text: str, at: int) -> tuple[Any, int]:
 
 
 def _call(value: Any, names: Mapping[str, str], *, known: bool) -> tuple[str, str] | None:
-    """Name and arguments of the call that ``value`` is; None when it is none, or must be a
-    ``known`` one's and is not."""
+    """Name and arguments of the call in ``value``; None when it is not a call, or has to name a
+    ``known`` tool and does not."""
     if not isinstance(value, dict):
         return None
     if isinstance(value.get("function"), dict):

@@ -1,28 +1,27 @@
-"""Tokens counted here, before a provider says how many there were."""
+"""Estimates of tokens, for when a provider has not said, or does not say, how many there were."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
-from pytest_mlab.core.model_api import ModelRequest
+from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.model_api import Message
 from pytest_mlab.models.library import litellm
 
 
 def count_tokens(text: str) -> int:
-    """By the encoding that litellm carries with it (no network): exact for OpenAI's models of the
+    """Counted with the encoding that litellm ships (no network): exact for OpenAI's models of the
     gpt-4 generation, usually within a fifth for others."""
     return int(litellm().token_counter(model="gpt-4", text=text)) if text else 0
 
 
-def prompt_tokens(request: ModelRequest) -> int:
-    """What a request sends, its tools and tool calls included."""
-    called = [
-        call.name + call.arguments for message in request.messages for call in message.tool_calls
+def prompt_tokens(messages: Iterable[Message], tools: Iterable[ActionSpec]) -> int:
+    """Tokens of a prompt: its messages with their tool calls, and the tools that it offers."""
+    texts = [
+        f"{tool.name} {tool.summary} {json.dumps(tool.schema, default=dict)}" for tool in tools
     ]
-    tools = [
-        f"{tool.name} {tool.summary} {json.dumps(tool.schema, default=dict)}"
-        for tool in request.tools
-    ]
-    return sum(
-        map(count_tokens, [*(message.content for message in request.messages), *called, *tools])
-    )
+    for message in messages:
+        texts.append(message.content)
+        texts += [call.name + call.arguments for call in message.tool_calls]
+    return sum(map(count_tokens, texts))

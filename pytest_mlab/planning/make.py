@@ -68,6 +68,7 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pl
         edit_model=options.edit_model or "",
         fast_model=options.fast_model or "",
         cache_dir=str(_cache_dir(options)),
+        isolated=sandbox.isolated,
         docker_image=options.docker_image or "",
         consent=options.accept_rules,
         snapshot_file_mb=options.snapshot_file_mb,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from pytest_mlab.core.budget import Budget
+from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.core.values import (
     PerModel,
     assignment,
@@ -119,6 +120,11 @@ class MlabOptions:
     def active(self) -> bool:
         """True when trials are to run: a model, an agent or a run to resume was named."""
         return bool(self.model or self.agent or self.resume)
+
+    @property
+    def sandbox_options(self) -> SandboxOptions:
+        """Which backend to use, and its settings."""
+        return SandboxOptions(self.sandbox, self.docker_image or "")
 
     @property
     def budget(self) -> Budget:
@@ -260,7 +266,12 @@ TABLE: tuple[Option, ...] = (
         parse=name,
         metavar="NAME",
     ),
-    Option("docker-image", "Image of the docker sandbox", parse=name, metavar="IMAGE"),
+    Option(
+        "docker-image",
+        "Image for a sandbox that runs containers, such as docker",
+        parse=name,
+        metavar="IMAGE",
+    ),
     Option("network", "Let sandboxes reach the network", kind="switch", parse=switch, ini="bool"),
     Option(
         "data",

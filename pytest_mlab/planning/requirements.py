@@ -32,7 +32,7 @@ def resolve_models(options: MlabOptions, rootdir: Path) -> tuple[ModelSettings, 
     Raises ConfigError for a model that no provider is known to serve, naming the nearest that
     exist; for settings that cannot be; for a model without a known price when dollars are limited;
     and for a client's variables that make no sense."""
-    from pytest_mlab.models.limits import window_from
+    from pytest_mlab.models.limiter import window_from
     from pytest_mlab.models.prices import require_prices
     from pytest_mlab.models.retry import Retry
     from pytest_mlab.models.settings import FILE, ModelTables
@@ -48,28 +48,27 @@ def resolve_models(options: MlabOptions, rootdir: Path) -> tuple[ModelSettings, 
 
 @dataclass(frozen=True)
 class SandboxChoice:
-    """The sandbox's name, ``auto`` resolved; what is ``missing`` for it ('' when it works); and why
-    ``auto`` passed over a better one ('' when it did not)."""
+    """The sandbox's name, ``auto`` resolved; whether it is ``isolated``; what is ``missing`` for it
+    ('' when it works); and why ``auto`` passed over a better one ('' when it did not)."""
 
     name: str
+    isolated: bool
     missing: str = ""
     passed_over: str = ""
 
 
 def resolve_sandbox(options: MlabOptions, agents: tuple[PlannedAgent, ...]) -> SandboxChoice:
     """Which sandbox a new run is to use."""
-    from pytest_mlab.sandboxes import choose
+    from pytest_mlab.sandboxes import AUTO, choose, make
 
+    wanted = options.sandbox_options
     trusted = all(is_trusted(agent) for agent in agents)
     try:
-        chosen = choose(
-            options.sandbox, trusted_agents=trusted, docker_image=options.docker_image or ""
-        )
+        sandbox, passed_over = choose(wanted, trusted_agents=trusted)
     except (RequirementMissing, SandboxError) as error:
-        return SandboxChoice(
-            "bubblewrap" if options.sandbox == "auto" else options.sandbox, missing=str(error)
-        )
-    return SandboxChoice(chosen.sandbox.name, passed_over=chosen.passed_over)
+        planned = make(AUTO[0] if wanted.name == "auto" else wanted)
+        return SandboxChoice(planned.name, planned.isolated, missing=str(error))
+    return SandboxChoice(sandbox.name, sandbox.isolated, passed_over=passed_over)
 
 
 def sandbox_missing(settings: RunSettings) -> str:
@@ -77,7 +76,7 @@ def sandbox_missing(settings: RunSettings) -> str:
     from pytest_mlab.sandboxes import make
 
     try:
-        return make(settings.sandbox, docker_image=settings.docker_image).check()
+        return make(settings.sandbox_options).check()
     except (RequirementMissing, SandboxError) as error:
         return str(error)
 
@@ -88,9 +87,7 @@ def sweep(plan: Plan) -> str:
     from pytest_mlab.sandboxes import make
 
     try:
-        found = make(plan.settings.sandbox, docker_image=plan.settings.docker_image).sweep(
-            f"mlab-{plan.run_id}-"
-        )
+        found = make(plan.settings.sandbox_options).sweep(f"mlab-{plan.run_id}-")
     except (SandboxError, RequirementMissing) as error:
         return str(error)
     return (
@@ -110,13 +107,15 @@ def is_trusted(agent: PlannedAgent) -> bool:
 def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[str, str]:
     """What keeps each trial from running, by its name; ``sandbox`` is what is missing for all of
     them."""
+    from pytest_mlab.sandboxes import make
+
+    host_python = make(plan.settings.sandbox_options).uses_host_python
     needy = {agent.name for agent in plan.agents if agent.needs_model and not plan.settings.replay}
     of_task = {
-        task.name: sandbox or missing_for_task(task, plan.settings) for task in tasks.values()
+        task.name: sandbox or missing_for_task(task, plan.settings, host_python)
+        for task in tasks.values()
     }
-    of_agent = {
-        agent.name: missing_for_agent(agent, plan.settings.sandbox) for agent in plan.agents
-    }
+    of_agent = {agent.name: missing_for_agent(agent, host_python) for agent in plan.agents}
     of_model = cache(lambda name: missing_key(plan.settings.of_model(name)))
     found: dict[str, str] = {}
     for trial in plan.trials:
@@ -127,11 +126,12 @@ def blocked(plan: Plan, tasks: Mapping[str, Task], sandbox: str = "") -> dict[st
     return found
 
 
-def missing_for_agent(agent: PlannedAgent, sandbox: str) -> str:
+def missing_for_agent(agent: PlannedAgent, host_python: bool) -> str:
     """The packages that the agent imports, or the program that it runs, where they are absent; ''
-    when all is there. What an image of docker holds is seen only when it runs."""
+    when all is there. Without ``host_python`` (``Sandbox.uses_host_python``) programs are looked
+    for when the sandbox is open."""
     absent = _absent(f"the agent {agent.name}", agent.requirements, agent.fix)
-    return absent or (_program(agent) if sandbox in ("bubblewrap", "local") else "")
+    return absent or (_program(agent) if host_python else "")
 
 
 def _program(agent: PlannedAgent) -> str:
@@ -150,12 +150,13 @@ def _program(agent: PlannedAgent) -> str:
     )
 
 
-def missing_for_task(task: Task, settings: RunSettings) -> str:
-    """The first thing that the task needs and is absent; '' when all is there."""
+def missing_for_task(task: Task, settings: RunSettings, host_python: bool) -> str:
+    """The first thing that the task needs and is absent; '' when all is there. Without
+    ``host_python`` (``Sandbox.uses_host_python``) packages are looked for in the open sandbox."""
     return (
         task.fault
         or _variant(task, settings.data)
-        or ("" if settings.sandbox == "docker" else _packages(task) or _foreign_imports(task))
+        or (_packages(task) or _foreign_imports(task) if host_python else "")
         or _foreign_baseline(task, settings.data)
         or _gpus(task)
         or _rules(task, settings)

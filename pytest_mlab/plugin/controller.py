@@ -19,7 +19,6 @@ import pytest
 
 from pytest_mlab.core.gate import GatePolicy
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
-from pytest_mlab.core.wire import trial_properties
 from pytest_mlab.errors import MlabError
 from pytest_mlab.planning import make as planning
 from pytest_mlab.planning import recordable as recordings
@@ -38,7 +37,7 @@ from pytest_mlab.plugin.trial import nearby
 from pytest_mlab.plugin.verdicts import VERDICTS, nothing_ran, stopped, verdict_reports
 from pytest_mlab.plugin.worker import SELECTION
 from pytest_mlab.reporting.figures import RunFigures, stored_results
-from pytest_mlab.reporting.junit import suite_properties
+from pytest_mlab.reporting.junit import suite_properties, trial_properties
 from pytest_mlab.reporting.render import write_reports
 from pytest_mlab.reporting.table import table
 from pytest_mlab.reporting.text import wrapped

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mlab.core.trial import TrialId, TrialResult
-from pytest_mlab.core.wire import Builtin, trial_properties
+from pytest_mlab.core.wire import Builtin
 from pytest_mlab.errors import DataUnavailable, RequirementMissing
 from pytest_mlab.lib.atomic import write_text
 from pytest_mlab.planning.options import MlabOptions
 from pytest_mlab.plugin.collect import Run, trial_of
 from pytest_mlab.plugin.roles import is_worker
 from pytest_mlab.plugin.trial import TRIAL, Trial, nearby
+from pytest_mlab.reporting.junit import trial_properties
 from pytest_mlab.reporting.text import wrapped
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.trial.person import kept

@@ -1,5 +1,4 @@
-"""What must be beaten and what is known to beat it: the measured baselines and references of tasks,
-as tables."""
+"""Tables of the measured baselines and reference solutions of tasks."""
 
 from __future__ import annotations
 
@@ -13,12 +12,13 @@ from pytest_mlab.reporting import text
 from pytest_mlab.reporting.markdown import grid
 
 WIDTH = 80
+_WIDTHS = (17, 4, 15, 18, 7, 7, 6)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One task on one data variant. ``needed`` is None, and ``problem`` says why, when nothing can
-    be judged."""
+    """One task on one data variant. ``needed`` is None when trials cannot be judged, and
+    ``problem`` says why."""
 
     task: Task
     variant: str
@@ -41,7 +41,7 @@ class Row:
 
 
 def rows(tasks: Sequence[Task]) -> list[Row]:
-    """One row a task and data variant, sorted; variants as the tasks name them."""
+    """One row for each task and data variant, sorted by name."""
     return [
         _row(task, variant)
         for task in sorted(tasks, key=lambda t: t.name)
@@ -51,8 +51,8 @@ def rows(tasks: Sequence[Task]) -> list[Row]:
 
 def baselines_table(found: Sequence[Row]) -> list[str]:
     """The rows for a terminal."""
-    lines = [_line(("task", "data", "metric", "baseline", "needed", "known", "gain"))]
-    lines += [_line(_cells(row)) for row in found]
+    cells = [("task", "data", "metric", "baseline", "needed", "known", "gain")]
+    lines = [text.columns(row, _WIDTHS, left=3) for row in cells + [_cells(r) for r in found]]
     lines += ["", *text.wrapped(_LEGEND, WIDTH)]
     for problem in _problems(found):
         lines += ["", *text.wrapped(problem, WIDTH)]
@@ -67,16 +67,8 @@ _LEGEND = (
 
 def baselines_markdown(found: Sequence[Row], suite: str) -> str:
     """The rows as a page of the documentation."""
-    head = [
-        "task",
-        "data",
-        "metric",
-        "what was run",
-        "baseline (mean ± sd, n)",
-        "needed",
-        "reference (mean ± sd, n)",
-    ]
-    head += ["reference's improvement"]
+    head = ["task", "data", "metric", "what was run", "baseline (mean ± sd, n)", "needed"]
+    head += ["reference (mean ± sd, n)", "reference's improvement"]
     cells = [
         [
             row.task.name,
@@ -133,19 +125,10 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _line(cells: Sequence[str]) -> str:
-    name, variant, metric, *numbers = cells
-    shown = [_cut(name, 17).ljust(17), _cut(variant, 4).ljust(4), _cut(metric, 15).ljust(15)]
-    shown += [number.rjust(width) for number, width in zip(numbers, (18, 7, 7, 6), strict=True)]
-    return " ".join(shown).rstrip()
-
-
-def _cut(cell: str, width: int) -> str:
-    return cell if len(cell) <= width else cell[: width - 1] + "~"
-
-
 def _score(value: float | None) -> str:
-    return text.NONE if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    if value is None:
+        return text.NONE
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
 
 
 def _spread(found: Baseline | None, sign: str) -> str:
@@ -155,10 +138,9 @@ def _spread(found: Baseline | None, sign: str) -> str:
 
 
 def _problems(found: Sequence[Row]) -> list[str]:
-    """What keeps a task from being judged; a variant on which nothing was measured yet needs no
-    more than one line."""
+    """Why tasks cannot be judged; those that were not measured yet share one line."""
     problems = [row.problem for row in found if row.problem and not row.empty]
     unmeasured = [f"{row.task.name} on {row.variant}" for row in found if row.problem and row.empty]
-    return problems + (
-        [f"not measured yet (mlab measure --write): {', '.join(unmeasured)}"] if unmeasured else []
-    )
+    if unmeasured:
+        problems.append(f"not measured yet (mlab measure --write): {', '.join(unmeasured)}")
+    return problems

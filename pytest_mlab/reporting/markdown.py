@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
+from pytest_mlab.core.aggregate import Efficiency, SubjectSummary
 from pytest_mlab.core.gate import GateResult
 from pytest_mlab.core.plan import PlannedAgent
 from pytest_mlab.core.trial import Outcome, TrialResult
 from pytest_mlab.reporting import text
+from pytest_mlab.reporting.figure_table import Column, columns
 from pytest_mlab.reporting.figures import RunFigures
 
 _REASON = 200
@@ -27,7 +28,7 @@ def markdown(figures: RunFigures) -> str:
         lines += [_sentence(spent), ""]
     lines += _gate(figures.gate)
     for subject in figures.subjects:
-        lines += ["", *_subject(subject)]
+        lines += ["", *_subject(subject, columns(figures.table))]
     lines += ["", *_unsuccessful(figures)]
     if notes := _notes(figures):
         lines += ["", *notes]
@@ -43,7 +44,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> 
 
 
 def _cell(value: str) -> str:
-    """``value`` on one line, with what Markdown and HTML would take for markup escaped."""
+    """``value`` on one line, with characters of Markdown's and HTML's markup escaped."""
     flat = " ".join(value.split())
     for mark in ("\\", "|", "`", "*", "<", "["):
         flat = flat.replace(mark, f"\\{mark}")
@@ -51,23 +52,26 @@ def _cell(value: str) -> str:
 
 
 def _gate(gate: GateResult) -> list[str]:
-    floor = (
-        ""
-        if gate.policy.fail_under is None
-        else f", at least {gate.policy.fail_under:.4g} mean success rate"
-    )
-    said = gate.word
-    lines = [f"Gate `{gate.policy.mode}`{floor}: **{said}**."]
-    bad = [] if gate.passed else [v for v in gate.verdicts if not v.passed or v.incomplete]
-    return lines + ([""] if bad else []) + [f"- `{v.name}`: {_cell(v.explanation)}" for v in bad]
+    floor = ""
+    if gate.policy.fail_under is not None:
+        floor = f", at least {gate.policy.fail_under:.4g} mean success rate"
+    lines = [f"Gate `{gate.policy.mode}`{floor}: **{gate.word}**."]
+    bad = [v for v in gate.verdicts if not v.passed or v.incomplete]
+    if bad and not gate.passed:
+        lines += ["", *(f"- `{v.name}`: {_cell(v.explanation)}" for v in bad)]
+    return lines
 
 
-def _subject(subject: SubjectSummary) -> list[str]:
-    head = ["task", "success", "95 % interval", "without errors", "control", "improvement (median)"]
-    head += ["within noise", "steps", "time", "tokens", "$", "$ a success"]
-    lines = [f"## {_cell(text.who(subject))}", ""]
+def _subject(subject: SubjectSummary, shown: Sequence[Column]) -> list[str]:
+    lines = [f"## {_cell(text.subject_name(subject))}", ""]
     lines += [f"Data {subject.conditions.data}, sandbox {subject.conditions.sandbox}.", ""]
-    lines += grid(head, [*map(_task, subject.tasks), _mean(subject)])
+    rows = [
+        [task.task, *(_text(c, c.task(task), task.efficiency) for c in shown)]
+        for task in subject.tasks
+    ]
+    mean = [_text(c, c.mean(subject), subject.efficiency) for c in shown]
+    rows.append([f"mean of {text.plural(len(subject.tasks), 'task')}", *mean])
+    lines += grid(["task", *(c.title for c in shown)], rows)
     lines += ["", f"Ended as: {text.endings(subject)}. {_sentence(text.spent(subject.efficiency))}"]
     lines += [
         "",
@@ -78,11 +82,11 @@ def _subject(subject: SubjectSummary) -> list[str]:
         ),
     ]
     if subject.pass_at:
-        shown = ", ".join(
+        chances = ", ".join(
             f"pass@{k} {v:.2f}, pass^{k} {subject.pass_hat[k]:.2f}"
             for k, v in subject.pass_at.items()
         )
-        lines += ["", f"Of k repeats at least one, and all: {shown}."]
+        lines += ["", f"Of k repeats at least one, and all: {chances}."]
     return lines
 
 
@@ -90,46 +94,11 @@ def _sentence(part: str) -> str:
     return part[:1].upper() + part[1:] + "."
 
 
-def _task(task: TaskSummary) -> list[str]:
-    used = task.efficiency
-    models = used.model_calls > 0
-    return [
-        task.task,
-        f"{task.rate.successes}/{task.rate.n}",
-        text.interval(task.rate.interval),
-        f"{task.valid_rate.successes}/{task.valid_rate.n}",
-        text.NONE if task.control is None else f"{task.control.successes}/{task.control.n}",
-        text.percent(task.gain.median),
-        str(task.successes_within_noise),
-        text.count(used.median_steps),
-        text.seconds(used.median_seconds),
-        text.count(used.median_tokens) if models else text.NONE,
-        text.dollars(used.cost) if models else text.NONE,
-        _per_success(used.cost_per_success) if models else text.NONE,
-    ]
-
-
-def _mean(subject: SubjectSummary) -> list[str]:
-    used = subject.efficiency
-    models = used.model_calls > 0
-    return [
-        f"mean of {text.plural(len(subject.tasks), 'task')}",
-        text.ratio(subject.rate),
-        text.interval(subject.interval),
-        text.ratio(subject.valid_rate),
-        text.ratio(subject.control),
-        "",
-        str(sum(t.successes_within_noise for t in subject.tasks)),
-        "",
-        "",
-        "",
-        text.dollars(used.cost) if models else text.NONE,
-        _per_success(used.cost_per_success) if models else text.NONE,
-    ]
-
-
-def _per_success(cost: float | None) -> str:
-    return text.NONE if cost is None else text.dollars(cost)
+def _text(column: Column, shown: str, used: Efficiency) -> str:
+    """``shown``; a dash in its place where the figure says nothing of an agent without models."""
+    if shown and column.models and not used.model_calls:
+        return text.NONE
+    return shown
 
 
 def _unsuccessful(figures: RunFigures) -> list[str]:
@@ -149,9 +118,9 @@ def _notes(figures: RunFigures) -> list[str]:
 
 
 def _trial(result: TrialResult) -> list[str]:
-    reason = (
-        result.reason if len(result.reason) <= _REASON else result.reason[: _REASON - 3] + "..."
-    )
+    reason = result.reason
+    if len(reason) > _REASON:
+        reason = f"{reason[: _REASON - 3]}..."
     score = text.NONE if result.score is None else f"{result.score:.6g}"
     return [result.id.name, result.outcome.value, score, reason]
 

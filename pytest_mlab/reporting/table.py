@@ -9,11 +9,11 @@ from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
 from pytest_mlab.core.gate import GateResult
 from pytest_mlab.core.trial import Outcome, TrialResult
 from pytest_mlab.reporting import text
+from pytest_mlab.reporting.figure_table import CONTROL, SUCCESS, Column, columns, own
 from pytest_mlab.reporting.figures import RunFigures
 
 WIDTH = 80
-_HEAD = ("task", "success", "95% CI", "control", "improved", "steps", "time", "tokens", "$")
-_WIDTHS = (18, 7, 9, 7, 8, 5, 6, 6, 6)
+_TASK_WIDTH = 18
 _ERRORS = (Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR, Outcome.TASK_ERROR)
 _REASONS = 5
 _NAMES = 8
@@ -21,7 +21,7 @@ _MORE_LINES = 5
 
 
 def table(figures: RunFigures, resume: str = "") -> list[str]:
-    """The lines. ``resume`` is the command that runs what is missing, when there is one."""
+    """The lines. ``resume`` is the command that runs the missing trials; '' without one."""
     plan = figures.run.plan
     about = (
         f"run {plan.run_id}: {text.plural(len(plan.trials), 'trial')};"
@@ -29,7 +29,7 @@ def table(figures: RunFigures, resume: str = "") -> list[str]:
     )
     lines = text.wrapped(about, WIDTH)
     for subject in figures.subjects:
-        lines += ["", *_subject(subject, plan.settings.sandbox, plan.settings.data)]
+        lines += ["", *_subject(subject, figures)]
     if any(t.efficiency.n for s in figures.subjects for t in s.tasks):
         lines += ["", *text.wrapped(_LEGEND, WIDTH)]
     failed = [r for r in figures.trials if r.outcome in _ERRORS]
@@ -44,6 +44,8 @@ def table(figures: RunFigures, resume: str = "") -> list[str]:
         ]
     if figures.missing:
         lines += ["", *_missing(figures, resume)]
+    for problem in figures.problems:
+        lines += ["", *text.wrapped(text.ascii_only(problem), WIDTH, rest="  ")]
     if spent := text.about_spending(figures.spending, plan.settings.run_max_cost):
         lines += ["", spent]
     lines += ["", *gate_lines(figures.gate)]
@@ -57,9 +59,10 @@ _LEGEND = (
 
 
 def gate_lines(gate: GateResult) -> list[str]:
-    """What the gate says: one line when it passes, the reasons when it does not."""
-    floor = "" if gate.policy.fail_under is None else f", fail-under {gate.policy.fail_under:.4g}"
-    name = f"gate {gate.policy.mode}{floor}"
+    """The gate's decision: one line when it passes, the reasons when it does not."""
+    name = f"gate {gate.policy.mode}"
+    if gate.policy.fail_under is not None:
+        name += f", fail-under {gate.policy.fail_under:.4g}"
     lines = [f"{name}: {gate.word}"]
     if gate.passed:
         return lines
@@ -69,68 +72,59 @@ def gate_lines(gate: GateResult) -> list[str]:
     return lines
 
 
-def _subject(subject: SubjectSummary, sandbox: str, data: str) -> list[str]:
-    title = text.who(subject)
-    if (subject.conditions.sandbox, subject.conditions.data) != (sandbox, data):
-        title += f" (data {subject.conditions.data}, sandbox {subject.conditions.sandbox})"
-    shown = [True] * len(_HEAD)
-    shown[3] = subject.control is not None
-    shown[7] = shown[8] = subject.efficiency.model_calls > 0
-    rows = [_HEAD, *(_row(t) for t in subject.tasks)]
+def _subject(subject: SubjectSummary, figures: RunFigures) -> list[str]:
+    title = text.subject_name(subject)
+    own, settings = subject.conditions, figures.run.plan.settings
+    if (own.sandbox, own.data) != (settings.sandbox, settings.data):
+        title += f" (data {own.data}, sandbox {own.sandbox})"
+    shown = [column for column in columns(figures.table) if _is_shown(column, subject)]
+    rows = [["task", *(column.terminal for column in shown)]]
+    rows += [[t.task, *(_cell(c, t) for c in shown)] for t in subject.tasks]
     if len(subject.tasks) > 1:
-        rows.append(_mean(subject))
+        rows.append([f"mean of {len(subject.tasks)} tasks", *(c.mean(subject) for c in shown)])
+    widths = [_TASK_WIDTH, *(column.width for column in shown)]
     lines = text.wrapped(text.ascii_only(title), WIDTH)
-    lines += [_line(row, shown) for row in rows]
-    return lines + [line for note in _notes(subject) for line in text.wrapped(note, WIDTH, "  ")]
+    lines += [text.columns(row, widths) for row in rows]
+    notes = [*_notes(subject), *_own_figures(subject, figures)]
+    return lines + [line for note in notes for line in text.wrapped(note, WIDTH, "  ")]
 
 
-def _line(cells: Sequence[str], shown: Sequence[bool]) -> str:
-    kept = [(cell, width) for cell, width, show in zip(cells, _WIDTHS, shown, strict=True) if show]
-    return text.columns([cell for cell, _ in kept], [width for _, width in kept])
+def _cell(column: Column, task: TaskSummary) -> str:
+    noisy = column is SUCCESS and task.successes_within_noise
+    return column.task(task) + ("*" if noisy else "")
 
 
-def _row(task: TaskSummary) -> tuple[str, ...]:
-    used = task.efficiency
-    star = "*" if task.successes_within_noise else ""
-    return (
-        task.task,
-        f"{task.rate.successes}/{task.rate.n}{star}",
-        text.interval(task.rate.interval),
-        text.NONE if task.control is None else f"{task.control.successes}/{task.control.n}",
-        text.percent(task.gain.median),
-        text.count(used.median_steps),
-        text.seconds(used.median_seconds),
-        text.count(used.median_tokens),
-        text.dollars(used.cost),
-    )
+def _is_shown(column: Column, subject: SubjectSummary) -> bool:
+    if column.models and not subject.efficiency.model_calls:
+        return False
+    if column is CONTROL:
+        return subject.control is not None
+    return bool(column.terminal)
 
 
-def _mean(subject: SubjectSummary) -> tuple[str, ...]:
-    return (
-        f"mean of {len(subject.tasks)} tasks",
-        text.ratio(subject.rate),
-        text.interval(subject.interval),
-        text.ratio(subject.control),
-        "",
-        "",
-        "",
-        "",
-        text.dollars(subject.efficiency.cost),
-    )
+def _own_figures(subject: SubjectSummary, figures: RunFigures) -> list[str]:
+    """Users' own figures, a line each: the columns fill the terminal's 80 characters."""
+    found = []
+    for column in columns(own(figures.table)):
+        parts = [f"{task.task} {column.task(task)}" for task in subject.tasks]
+        if len(subject.tasks) > 1:
+            parts.append(f"all tasks {column.mean(subject)}")
+        found.append(text.ascii_only(f"{column.title}: {', '.join(parts)}"))
+    return found
 
 
 def _notes(subject: SubjectSummary) -> list[str]:
     notes = [f"ended as: {text.endings(subject)}"]
     if subject.excluded:
-        errors = sum(t.outcomes[o] for t in subject.tasks for o in _ERRORS)
-        gone = len(subject.missing)
-        parts = [f"{text.plural(errors, 'error')} that the agent did not make"] if errors else []
-        parts += [f"{gone} not run"] if gone else []
+        parts = []
+        if errors := sum(t.outcomes[o] for t in subject.tasks for o in _ERRORS):
+            parts.append(f"{text.plural(errors, 'error')} that the agent did not make")
+        if subject.missing:
+            parts.append(f"{len(subject.missing)} not run")
         notes.append(
             f"mean success without {' and '.join(parts)}: {text.ratio(subject.valid_rate)}"
         )
-    noisy = sum(t.successes_within_noise for t in subject.tasks)
-    if noisy:
+    if noisy := sum(t.successes_within_noise for t in subject.tasks):
         verb = "lies" if noisy == 1 else "lie"
         notes.append(
             f"* {noisy} of {subject.successes} successes {verb} within the baseline's own noise"
@@ -170,7 +164,7 @@ def _errors(failed: Sequence[TrialResult]) -> list[str]:
 
 
 def _reasons(results: Sequence[TrialResult]) -> list[str]:
-    """Why, the most frequent reason first, with the trials' names."""
+    """The reasons of ``results``, the most frequent first, each with its trials' names."""
     names: dict[str, list[str]] = {}
     for result in results:
         names.setdefault(result.reason, []).append(result.id.name)

@@ -1,4 +1,4 @@
-"""Figures as short ASCII texts; '-' is what does not apply, '?' what is not known."""
+"""Figures as short ASCII texts; '-' means not applicable, '?' unknown."""
 
 from __future__ import annotations
 
@@ -32,13 +32,11 @@ def percent(value: float | None) -> str:
     if value is None:
         return NONE
     shown = value * 100
-    return (
-        f"{shown:+.1f}%"
-        if abs(shown) < 999.95
-        else f"{shown:+.0f}%"
-        if abs(shown) < 1e5
-        else f"{shown:+.0e}%"
-    )
+    if abs(shown) < 999.95:
+        return f"{shown:+.1f}%"
+    if abs(shown) < 1e5:
+        return f"{shown:+.0f}%"
+    return f"{shown:+.0e}%"
 
 
 def seconds(value: float | None) -> str:
@@ -51,7 +49,9 @@ def seconds(value: float | None) -> str:
     if whole < 3600:
         return f"{whole // 60}m{whole % 60:02d}s"
     hours = whole // 3600
-    return f"{hours}h{whole % 3600 // 60:02d}m" if hours < 100 else f"{hours}h"
+    if hours >= 100:
+        return f"{hours}h"
+    return f"{hours}h{whole % 3600 // 60:02d}m"
 
 
 def count(value: float | None) -> str:
@@ -61,9 +61,10 @@ def count(value: float | None) -> str:
         return NONE
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
-            scaled = value / size
-            return f"{scaled:.1f}{unit}" if scaled < 99.95 else f"{scaled:.0f}{unit}"
-    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+            digits = 1 if value / size < 99.95 else 0
+            return f"{value / size:.{digits}f}{unit}"
+    digits = 0 if value == int(value) else 1
+    return f"{value:.{digits}f}"
 
 
 def dollars(value: float | None) -> str:
@@ -72,20 +73,21 @@ def dollars(value: float | None) -> str:
         return UNKNOWN
     if 0 < value < 0.01:
         return f"{value:.4f}"
-    return f"{value:.2f}" if value < 1000 else f"{value:.0f}" if value < 1e5 else count(value)
+    if value < 1000:
+        return f"{value:.2f}"
+    if value < 1e5:
+        return f"{value:.0f}"
+    return count(value)
 
 
 def spent(used: Efficiency) -> str:
-    """What all trials of a subject used, as one sentence part."""
+    """What all trials of a subject used, as a part of a sentence."""
     parts = []
     if used.model_calls:
         cost = "cost unknown" if used.cost is None else f"${dollars(used.cost)}"
-        each = (
-            ""
-            if used.cost_per_success is None
-            else f" (${dollars(used.cost_per_success)} a success)"
-        )
-        parts.append(f"{cost}{each}, {count(used.tokens)} tokens in {used.model_calls} model calls")
+        if used.cost_per_success is not None:
+            cost += f" (${dollars(used.cost_per_success)} a success)"
+        parts.append(f"{cost}, {count(used.tokens)} tokens in {used.model_calls} model calls")
     parts.append(f"{used.steps} steps, {seconds(used.seconds)} of agent's time")
     if used.waited >= 1:
         parts.append(f"{seconds(used.waited)} of waiting for providers")
@@ -99,15 +101,16 @@ def endings(subject: SubjectSummary) -> str:
 
 
 def conditions(settings: RunSettings) -> str:
-    """What a run's figures are about: data, sandbox, budget, and what departs from the usual."""
+    """The conditions of a run: data, sandbox, budget, and settings that are not the default."""
     budget = settings.budget
-    uncounted = " without waits for providers" if budget.exclude_waits else ""
-    limits = [f"{budget.max_steps} steps", format_duration(budget.max_seconds) + uncounted]
+    limits = [f"{budget.max_steps} steps", format_duration(budget.max_seconds)]
+    if budget.exclude_waits:
+        limits[-1] += " without waits for providers"
     if budget.max_tokens is not None:
         limits.append(f"{count(budget.max_tokens)} tokens")
     if budget.max_cost is not None:
         limits.append(f"${dollars(budget.max_cost)}")
-    isolation = " (NO ISOLATION)" if settings.sandbox == "local" else ""
+    isolation = " (NO ISOLATION)" if not settings.isolated else ""
     parts = [
         f"data {settings.data}",
         f"sandbox {settings.sandbox}{isolation}",
@@ -123,8 +126,7 @@ def conditions(settings: RunSettings) -> str:
 
 
 def about_recording(settings: RunSettings) -> str:
-    """Where model calls are recorded, or that they are replayed and nothing of them was measured
-    now."""
+    """Where model calls are recorded to, or where they are replayed from."""
     if not settings.replay:
         return f"model calls are recorded into {settings.record}"
     return (
@@ -134,15 +136,18 @@ def about_recording(settings: RunSettings) -> str:
 
 
 def about_limits(settings: RunSettings) -> str:
-    """What bounds the whole run, such as ``$5 for the run; gpt-4-turbo 60 requests, 30k tokens a
-    minute``; or ''."""
-    parts = (
-        [] if settings.run_max_cost is None else [f"${dollars(settings.run_max_cost)} for the run"]
-    )
+    """The limits of the whole run, such as ``$5 for the run; gpt-4-turbo 60 requests, 30k tokens a
+    minute``; '' without any."""
+    parts = []
+    if settings.run_max_cost is not None:
+        parts.append(f"${dollars(settings.run_max_cost)} for the run")
     for model in settings.models:
-        requests, tokens = limits_of(model.name, settings)
-        limits = [] if requests is None else [plural(requests, "request")]
-        limits += [] if tokens is None else [f"{count(tokens)} tokens"]
+        route = limits_of(model.name, settings)
+        limits = []
+        if route.rpm is not None:
+            limits.append(plural(route.rpm, "request"))
+        if route.tpm is not None:
+            limits.append(f"{count(route.tpm)} tokens")
         if limits:
             parts.append(f"{model.name} {', '.join(limits)} a minute")
     return "; ".join(parts)
@@ -150,18 +155,19 @@ def about_limits(settings: RunSettings) -> str:
 
 def about_spending(spending: Spending, limit: float | None) -> str:
     """What a run with a limit has spent in all of its sessions, such as ``spent $3.20 of $5.00 for
-    the run``; or ''."""
+    the run``; '' without a limit."""
     if limit is None:
         return ""
-    unpriced = (
-        f", and {plural(spending.unpriced, 'call')} of unknown price" if spending.unpriced else ""
-    )
-    return f"spent ${dollars(spending.dollars)} of ${dollars(limit)} for the run{unpriced}"
+    spent = f"spent ${dollars(spending.dollars)} of ${dollars(limit)} for the run"
+    if spending.unpriced:
+        spent += f", and {plural(spending.unpriced, 'call')} of unknown price"
+    return spent
 
 
-def who(subject: SubjectSummary) -> str:
-    """Agent and model as people say it."""
-    return f"agent {subject.agent}" + (f", model {subject.model}" if subject.model else "")
+def subject_name(subject: SubjectSummary) -> str:
+    """The subject in words: ``agent research, model gpt-4-turbo``."""
+    model = f", model {subject.model}" if subject.model else ""
+    return f"agent {subject.agent}{model}"
 
 
 def plural(number: int, noun: str) -> str:
@@ -170,7 +176,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def ascii_only(text: str) -> str:
-    """``text`` with control and non-ASCII characters escaped, on one line: terminals differ."""
+    """``text`` on one line, with control and non-ASCII characters escaped, for any terminal."""
     flat = " ".join(text.split())
     return "".join(
         c if c.isascii() and c.isprintable() else c.encode("unicode_escape").decode() for c in flat
@@ -178,14 +184,14 @@ def ascii_only(text: str) -> str:
 
 
 def printable(line: str) -> str:
-    """``line`` with what would steer a terminal escaped (control characters, lone surrogates);
-    other text stays."""
+    """``line`` with control characters and lone surrogates escaped, which would act on a
+    terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
-    """``text`` in lines of at most ``width``; only a single word that is longer (a path) sticks
-    out."""
+    """``text`` in lines of at most ``width`` characters; a longer word, such as a path, is not
+    broken."""
     return textwrap.wrap(
         text,
         width,
@@ -196,13 +202,15 @@ def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> 
     )
 
 
-def columns(cells: Iterable[str], widths: Iterable[int]) -> str:
-    """One row: the first column to the left, the others to the right; a first cell that is too long
-    ends in ``~``."""
+def columns(cells: Iterable[str], widths: Iterable[int], left: int = 1) -> str:
+    """One row: the first ``left`` columns to the left, the others to the right. A cell on the left
+    that is too long ends in ``~``."""
     found = []
     for number, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        if number == 0:
-            found.append((cell if len(cell) <= width else cell[: width - 1] + "~").ljust(width))
-        else:
+        if number >= left:
             found.append(cell.rjust(width))
+        elif len(cell) > width:
+            found.append(f"{cell[: width - 1]}~")
+        else:
+            found.append(cell.ljust(width))
     return " ".join(found).rstrip()

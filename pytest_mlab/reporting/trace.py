@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pytest_mlab.core.trial import TrialResult
@@ -51,25 +51,27 @@ def result_lines(result: TrialResult | None) -> Iterator[str]:
     for note in result.notes:
         yield from _wrap(f"note: {note}")
     facts = [
-        ("score", _number(result.score)),
-        ("baseline", _number(result.baseline)),
-        ("needed", _number(result.needed)),
-        ("improvement", None if result.improvement is None else text.percent(result.improvement)),
-        (
-            "within the baseline's noise",
-            {None: None, True: "yes", False: "no"}[result.within_noise],
-        ),
-        ("ended by", None if result.ended_by is None else result.ended_by.value),
+        f"{name} {value:.6g}"
+        for name, value in (
+            ("score", result.score),
+            ("baseline", result.baseline),
+            ("needed", result.needed),
+        )
+        if value is not None
     ]
-    if shown := "; ".join(f"{name} {value}" for name, value in facts if value is not None):
-        yield from _wrap(shown)
+    if result.improvement is not None:
+        facts.append(f"improvement {text.percent(result.improvement)}")
+    if result.within_noise is not None:
+        facts.append(f"within the baseline's noise {'yes' if result.within_noise else 'no'}")
+    if result.ended_by is not None:
+        facts.append(f"ended by {result.ended_by.value}")
+    if facts:
+        yield from _wrap("; ".join(facts))
     ledger = result.ledger
     used = [text.plural(ledger.steps, "step"), text.seconds(ledger.seconds)]
     if ledger.model_calls:
-        used += [
-            f"{text.plural(ledger.model_calls, 'model call')}",
-            f"{text.count(ledger.usage.total)} tokens",
-        ]
+        used.append(text.plural(ledger.model_calls, "model call"))
+        used.append(f"{text.count(ledger.usage.total)} tokens")
         used.append(f"${text.dollars(ledger.known_cost)}")
     if ledger.waited >= 1:
         used.append(f"{text.seconds(ledger.waited)} of waiting for providers")
@@ -80,37 +82,10 @@ def result_lines(result: TrialResult | None) -> Iterator[str]:
 
 
 def event_lines(event: Event) -> Iterator[str]:
-    """One event, shortened."""
-    if isinstance(event, StepDone):
-        yield from _step(event, HEAD_LINES, ARGUMENT)
-    elif isinstance(event, ModelCall):
-        yield from _model_call(event)
-    elif isinstance(event, Evaluation):
-        yield from _evaluation(event)
-    elif isinstance(event, WorkspaceRestored):
-        yield from _restored(event)
-    elif isinstance(event, AgentEnded):
-        decided = "" if event.outcome is None else f", {event.outcome.value}"
-        yield from _wrap(
-            f"agent ended: {event.ended_by.value}{decided}"
-            + (f": {_head(event.reason)}" if event.reason else "")
-        )
-        if event.tampered:
-            yield from _wrap(f"read-only files changed: {', '.join(event.tampered)}", _IN)
-    elif isinstance(event, ProgramEnded):
-        yield from _program(event)
-    elif isinstance(event, Note):
-        yield from _wrap(
-            f"note {event.kind}: {_short(json.dumps(event.data, ensure_ascii=False), ARGUMENT)}",
-            "  ",
-        )
-    elif isinstance(event, TrialStarted):
-        yield from _wrap(
-            f"started in sandbox {event.sandbox}, data {event.data}, on"
-            f" {event.machine or 'an unnamed machine'}"
-        )
-    elif isinstance(event, TrialFinished):
-        yield from _wrap(f"finished: {event.outcome.value}: {_head(event.reason)}")
+    """One event, shortened; nothing for an event that says nothing to a reader."""
+    show = _SHOWN.get(type(event))
+    if show is not None:
+        yield from show(event)
 
 
 def step_lines(events: Iterable[Event], index: int, store: ContentStore) -> Iterator[str]:
@@ -170,19 +145,38 @@ def _step(event: StepDone, head: int | None, argument: int | None) -> Iterator[s
         )
 
 
+def _ended(event: AgentEnded) -> Iterator[str]:
+    outcome = "" if event.outcome is None else f", {event.outcome.value}"
+    reason = f": {_head(event.reason)}" if event.reason else ""
+    yield from _wrap(f"agent ended: {event.ended_by.value}{outcome}{reason}")
+    if event.tampered:
+        yield from _wrap(f"read-only files changed: {', '.join(event.tampered)}", _IN)
+
+
+def _note(event: Note) -> Iterator[str]:
+    data = _short(json.dumps(event.data, ensure_ascii=False), ARGUMENT)
+    yield from _wrap(f"note {event.kind}: {data}", "  ")
+
+
+def _started(event: TrialStarted) -> Iterator[str]:
+    machine = event.machine or "an unnamed machine"
+    yield from _wrap(f"started in sandbox {event.sandbox}, data {event.data}, on {machine}")
+
+
+def _finished(event: TrialFinished) -> Iterator[str]:
+    yield from _wrap(f"finished: {event.outcome.value}: {_head(event.reason)}")
+
+
 def _program(event: ProgramEnded) -> Iterator[str]:
-    """How a program ended, and the end of what it printed."""
-    ended = (
-        f"exit status {event.exit_status}"
-        if event.exit_status is not None
-        else f"killed for {event.killed_for}"
-    )
+    """How a program ended, and the last lines that it printed."""
+    ended = f"killed for {event.killed_for}"
+    if event.exit_status is not None:
+        ended = f"exit status {event.exit_status}"
     yield from _wrap(
         f"program ended: {shlex.join(event.argv)}, {text.seconds(event.seconds)}, {ended}"
     )
-    yield from _block(
-        "\n".join(event.output.rstrip("\n").split("\n")[-PROGRAM_LINES:]), PROGRAM_LINES
-    )
+    last = event.output.rstrip("\n").split("\n")[-PROGRAM_LINES:]
+    yield from _block("\n".join(last), PROGRAM_LINES)
     if event.output_file:
         yield from _wrap(
             f"whole output ({text.count(event.output_bytes)} bytes): {event.output_file}", _IN
@@ -215,7 +209,7 @@ def _restored(event: WorkspaceRestored) -> Iterator[str]:
 
 def _evaluation(event: Evaluation) -> Iterator[str]:
     what = "the final workspace" if event.step is None else f"step {event.step}"
-    score = "" if event.score is None else f", score {_number(event.score)}"
+    score = "" if event.score is None else f", score {event.score:.6g}"
     reason = f": {event.reason}" if event.reason else ""
     yield from _wrap(
         f"evaluation of {what}: {event.verdict}{score}, {text.seconds(event.seconds)}{reason}"
@@ -253,10 +247,6 @@ def _short(found: str, limit: int) -> str:
     return found if len(found) <= limit else f"{found[: limit - 3]}..."
 
 
-def _number(value: float | None) -> str | None:
-    return None if value is None else f"{value:.6g}"
-
-
 def _head(reason: str) -> str:
     return reason.partition("\n")[0]
 
@@ -265,3 +255,16 @@ def _wrap(found: str, indent: str = "") -> list[str]:
     return text.wrapped(text.printable(" ".join(found.split())), WIDTH, indent, indent + "  ") or [
         indent
     ]
+
+
+_SHOWN: Mapping[type, Callable[[Any], Iterator[str]]] = {
+    AgentEnded: _ended,
+    Evaluation: _evaluation,
+    ModelCall: _model_call,
+    Note: _note,
+    ProgramEnded: _program,
+    StepDone: lambda event: _step(event, HEAD_LINES, ARGUMENT),
+    TrialFinished: _finished,
+    TrialStarted: _started,
+    WorkspaceRestored: _restored,
+}

@@ -18,14 +18,15 @@ from pathlib import Path
 import pytest_mlab
 from pytest_mlab.core.sandbox_api import SandboxSpec
 from pytest_mlab.errors import SandboxError
-from pytest_mlab.sandboxes import variables as environment
 from pytest_mlab.sandboxes.channel import ProcessChannel
 from pytest_mlab.sandboxes.connection import SupervisedConnection
 from pytest_mlab.sandboxes.opening import (
     RELAY_INSIDE,
     SUPERVISOR,
+    SUPERVISOR_FLAGS,
     SUPERVISOR_INSIDE,
     WORKSPACE,
+    environment,
     make_mount_points,
     opening_request,
     remove_mount_points,
@@ -64,6 +65,8 @@ class Bubblewrap:
     name = "bubblewrap"
     isolated = True
     mounts = True
+    uses_host_python = True
+    preload: tuple[str, ...] = ()
 
     def __init__(self, *, hidden: Sequence[Path] = ()) -> None:
         self._hidden = (*own_packages(sys.path), *(path.resolve() for path in hidden))
@@ -90,7 +93,7 @@ class Bubblewrap:
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise SandboxError(_NOT_INSTALLED)
-        env = environment.inside(spec.resources, home="/tmp", path=system_path())
+        env = environment(spec.resources, home="/tmp", path=system_path())
         created: list[Path] = []
         opening = opening_request(
             spec,
@@ -129,8 +132,8 @@ def own_packages(search_path: Iterable[str]) -> list[Path]:
 
 
 def _start(bwrap: str, arguments: Sequence[str], written: Mapping[str, bytes]) -> ProcessChannel:
-    """Start bwrap. Arguments travel over a descriptor, so that the command line, which can be read
-    inside, does not tell the host's paths; the environment, which can be too, is empty."""
+    """Start bwrap. Its arguments travel over a descriptor, because its command line can be read
+    inside and would show the host's paths. Its environment can be read too, so it is empty."""
     held: list[int] = []
     try:
         extra: list[str] = []
@@ -143,18 +146,8 @@ def _start(bwrap: str, arguments: Sequence[str], written: Mapping[str, bytes]) -
                 b"".join(os.fsencode(word) + b"\0" for word in (*arguments, *extra, *remount))
             )
         )
-        argv = [
-            bwrap,
-            "--args",
-            str(held[-1]),
-            "--",
-            sys.executable,
-            "-I",
-            "-S",
-            "-X",
-            "utf8",
-            SUPERVISOR_INSIDE,
-        ]
+        argv = [bwrap, "--args", str(held[-1]), "--"]
+        argv += [sys.executable, *SUPERVISOR_FLAGS, SUPERVISOR_INSIDE]
         return ProcessChannel(argv, {"LANG": "C.UTF-8"}, pass_fds=held)
     finally:
         for fd in held:
@@ -170,32 +163,16 @@ def _memory_file(content: bytes) -> int:
 
 def view(spec: SandboxSpec, hidden: Iterable[Path]) -> list[str]:
     """bwrap's arguments: what is seen inside, and where."""
-    small = str(64 << 20)
     arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
     arguments += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
     if spec.network:
         arguments += ["--share-net"]
     arguments += ["--proc", "/proc", "--dev", "/dev", "--size", str(spec.resources.memory_mb << 19)]
-    # Before what is shown: a virtual environment may lie below /tmp.
-    arguments += [
-        "--tmpfs",
-        "/dev/shm",
-        "--size",
-        str(tmp_mb(spec) << 20),
-        "--perms",
-        "1777",
-        "--tmpfs",
-        "/tmp",
-    ]
-    arguments += [
-        "--size",
-        small,
-        "--tmpfs",
-        "/run",
-        "--ro-bind-try",
-        "/sys/devices/system",
-        "/sys/devices/system",
-    ]
+    arguments += ["--tmpfs", "/dev/shm"]
+    # Before the mounts below: a virtual environment may lie below /tmp.
+    arguments += ["--size", str(tmp_mb(spec) << 20), "--perms", "1777", "--tmpfs", "/tmp"]
+    arguments += ["--size", str(64 << 20), "--tmpfs", "/run"]
+    arguments += ["--ro-bind-try", "/sys/devices/system", "/sys/devices/system"]
     shown = [*_system(), *_python()]
     for path in shown:
         arguments += ["--ro-bind", os.path.realpath(path), path]

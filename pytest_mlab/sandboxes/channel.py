@@ -1,5 +1,5 @@
-"""The two pipes to a supervisor that runs as a child process (backends ``local`` and
-``bubblewrap``)."""
+"""How bytes reach a supervisor and come back: the contract, and the two pipes of a child process
+(backends ``local`` and ``bubblewrap``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import select
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import IO, Protocol
 
 CHUNK = 1 << 18
@@ -17,7 +18,7 @@ PATIENCE = 12.0
 
 
 class ChannelLost(Exception):
-    """The supervisor is gone, or does not take or give any more bytes before the deadline."""
+    """The supervisor is gone, or takes or gives no bytes until the deadline."""
 
 
 class Channel(Protocol):
@@ -33,7 +34,7 @@ class Channel(Protocol):
         ...
 
     def complaint(self) -> str:
-        """What the supervisor's surroundings wrote to stderr, cut to a few lines."""
+        """The end of what the backend and the supervisor wrote to stderr, for an error message."""
         ...
 
     def close(self) -> None:
@@ -79,19 +80,7 @@ class ProcessChannel:
 
     def send(self, data: bytes, deadline: float | None) -> None:
         """Hand over everything. Raises ChannelLost."""
-        left = memoryview(data)
-        while left:
-            left = left[self._write(left) :]
-            if left:
-                wait_for(self._writable, deadline)
-
-    def _write(self, data: memoryview) -> int:
-        try:
-            return os.write(self._stdin.fileno(), data)
-        except BlockingIOError:
-            return 0
-        except OSError as error:
-            raise ChannelLost(f"it takes no requests any more ({error.strerror})") from None
+        send_all(partial(os.write, self._stdin.fileno()), self._writable, data, deadline)
 
     def receive(self, deadline: float | None) -> bytes:
         """Some bytes, at least one. Raises ChannelLost."""
@@ -127,3 +116,17 @@ def wait_for(poller: select.poll, deadline: float | None) -> None:
         poller.poll()
     elif not poller.poll(max(0, int((deadline - time.monotonic()) * 1000) + 1)):
         raise ChannelLost("it does not answer")
+
+
+def send_all(
+    write: Callable[[memoryview], int], writable: select.poll, data: bytes, deadline: float | None
+) -> None:
+    """Hand over everything by the non-blocking ``write``. Raises ChannelLost."""
+    left = memoryview(data)
+    while left:
+        try:
+            left = left[write(left) :]
+        except BlockingIOError:  # noqa: PERF203 - nothing beside the system call it is about
+            wait_for(writable, deadline)
+        except OSError as error:
+            raise ChannelLost(f"it no longer takes requests ({error.strerror})") from None

@@ -32,7 +32,7 @@ class Kept:
         self.total = 0
 
     def add(self, data: bytes) -> None:
-        """The stream goes on."""
+        """Take the next piece of the stream."""
         self.total += len(data)
         room = self._head_size - len(self._head)
         if room:
@@ -48,7 +48,7 @@ class Kept:
         del self._tail[: max(0, len(self._tail) - self._tail_size)]
 
     def value(self) -> bytes:
-        """What is kept, without a mark at the cut."""
+        """The bytes kept, without a mark at the cut."""
         self._trim()
         return bytes(self._head + self._tail)
 
@@ -146,7 +146,7 @@ class SupervisedConnection:
         with self._sending:
             if self._underway:
                 request = encode({"type": "cancel", "id": self._underway})
-                with contextlib.suppress(ChannelLost):  # who waits for the command hears of it
+                with contextlib.suppress(ChannelLost):  # execute() in the other thread reports it
                     self._send(request, time.monotonic() + GRACE)
 
     def ping(self, timeout: float = GRACE) -> bool:
@@ -169,7 +169,7 @@ class SupervisedConnection:
             finally:
                 self._release()
 
-    # --- one request ---------------------------------------------------------------------------------------------
+    # --- one request -----------------------------------------------------------------------------
 
     def _request(
         self,
@@ -243,7 +243,7 @@ class SupervisedConnection:
             raise BadFrame(f"a reply to request {reply.id}, not {self._number}")
         return reply
 
-    # --- the supervisor's life -----------------------------------------------------------------------------------
+    # --- the supervisor's life -------------------------------------------------------------------
 
     def _start(self) -> None:
         deadline = time.monotonic() + START_SECONDS

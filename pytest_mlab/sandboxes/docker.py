@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
+import struct
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,14 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mlab.core.sandbox_api import SandboxSpec
 from pytest_mlab.errors import SandboxError
-from pytest_mlab.sandboxes import variables as environment
+from pytest_mlab.sandboxes.channel import CHUNK, ChannelLost, send_all, wait_for
 from pytest_mlab.sandboxes.connection import SupervisedConnection
-from pytest_mlab.sandboxes.container import ContainerChannel, brief, remove
 from pytest_mlab.sandboxes.opening import (
     RELAY_INSIDE,
     SUPERVISOR,
+    SUPERVISOR_FLAGS,
     SUPERVISOR_INSIDE,
     WORKSPACE,
+    environment,
     make_mount_points,
     opening_request,
     remove_mount_points,
@@ -39,6 +42,7 @@ from pytest_mlab.sandboxes.ownership import hand_over, readable_mounts
 
 if TYPE_CHECKING:
     from docker import DockerClient
+    from docker.models.containers import Container
 
 DEFAULT_IMAGE = "mlab-tasks:latest"
 LABEL = "pytest-mlab"
@@ -47,6 +51,9 @@ _BUILD = (
     "printf 'FROM python:3.12-slim\\nRUN pip install numpy pandas scikit-learn torch\\n' "
     f"| docker build -t {DEFAULT_IMAGE} -"
 )
+_HEAD = struct.Struct(">BxxxI")
+_STDERR = 2
+_MAX_PIECE = 1 << 24
 _CPU_PERIOD = 100_000
 """Microseconds over which the kernel counts a container's processor time."""
 
@@ -59,6 +66,8 @@ class Docker:
     name = "docker"
     isolated = True
     mounts = True
+    uses_host_python = False
+    preload: tuple[str, ...] = ("docker",)
 
     def __init__(self, *, image: str = "", hidden: Sequence[Path] = ()) -> None:
         del hidden
@@ -75,7 +84,7 @@ class Docker:
             way_out = _BUILD if self.image == DEFAULT_IMAGE else f"docker pull {self.image}"
             return f"the engine has no image {self.image}: {way_out}"
         except (docker.errors.DockerException, OSError) as error:
-            return f"no docker engine answers ({brief(error)}): start one, or set DOCKER_HOST"
+            return f"no docker engine answers ({_brief(error)}): start one, or set DOCKER_HOST"
         with tempfile.TemporaryDirectory(prefix="mlab-check-") as folder:
             try:
                 connection = self.open(SandboxSpec(Path(folder), f"check-{os.getpid()}"))
@@ -91,7 +100,9 @@ class Docker:
         resources = contextlib.ExitStack()
         try:
             client = _reach(resources)
-            shown = readable_mounts(spec, resources) if user != owner else spec
+            shown = spec
+            if user != owner:
+                shown = readable_mounts(spec, resources)
         except SandboxError:
             resources.close()
             raise
@@ -100,7 +111,7 @@ class Docker:
         if user != owner:
             resources.callback(lambda: hand_over(spec.workspace, *owner))
 
-        def launch() -> ContainerChannel:
+        def launch() -> _ContainerChannel:
             created.extend(make_mount_points(spec))
             before()
             return _start(client, self.image, shown, user)
@@ -112,7 +123,7 @@ class Docker:
         opening = opening_request(
             spec,
             WORKSPACE,
-            environment.inside(spec.resources, home="/tmp"),
+            environment(spec.resources, home="/tmp"),
             measured=(WORKSPACE,),
             unmeasured=[target_inside(mount) for mount in spec.mounts],
             inherit_env=True,
@@ -138,9 +149,9 @@ class Docker:
             with _client() as client:
                 for found in client.api.containers(all=True, filters={"label": LABEL}):
                     if found["Labels"][LABEL].startswith(label_prefix):
-                        removed += remove(client, found["Id"])
+                        removed += _remove(client, found["Id"])
         except (docker.errors.DockerException, OSError) as error:
-            raise SandboxError(f"leftover containers cannot be removed: {brief(error)}") from error
+            raise SandboxError(f"leftover containers cannot be removed: {_brief(error)}") from error
         return removed
 
 
@@ -165,12 +176,12 @@ def _reach(resources: contextlib.ExitStack) -> DockerClient:
         return resources.enter_context(_client())
     except (docker.errors.DockerException, OSError) as error:
         raise SandboxError(
-            f"no docker engine answers ({brief(error)}): start one, or set DOCKER_HOST"
+            f"no docker engine answers ({_brief(error)}): start one, or set DOCKER_HOST"
         ) from error
 
 
 def _knock(host: str) -> None:
-    """Raise OSError when nobody listens on a local engine's socket; the SDK would leave a socket
+    """Raise OSError when no engine listens on a local engine's socket; the SDK would leave a socket
     open."""
     if host.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as probe:
@@ -179,7 +190,7 @@ def _knock(host: str) -> None:
 
 def _start(
     client: DockerClient, image: str, spec: SandboxSpec, user: tuple[int, int]
-) -> ContainerChannel:
+) -> _ContainerChannel:
     """Create, attach to and start a container. Raises SandboxError."""
     import docker.errors
 
@@ -187,22 +198,22 @@ def _start(
         container = client.containers.create(image, **container_settings(spec, user))
     except docker.errors.DockerException as error:
         raise SandboxError(
-            f"no container can be made from the image {image}: {brief(error)}"
+            f"no container can be made from the image {image}: {_brief(error)}"
         ) from error
     try:
         attached = client.api.attach_socket(
             str(container.id), {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         )
-        channel = ContainerChannel(client, container, attached)
+        channel = _ContainerChannel(client, container, attached)
     except BaseException:
-        remove(client, str(container.id))
+        _remove(client, str(container.id))
         raise
     try:
         container.start()
     except docker.errors.DockerException as error:
         channel.close()
         raise SandboxError(
-            f"the container of image {image} does not start: {brief(error)}"
+            f"the container of image {image} does not start: {_brief(error)}"
         ) from error
     return channel
 
@@ -224,7 +235,7 @@ def container_settings(spec: SandboxSpec, user: tuple[int, int]) -> dict[str, An
         resources.memory_mb + 64
     ) << 20  # the supervisor's own; its watch on the tree speaks first
     settings: dict[str, Any] = {
-        "entrypoint": ["python3", "-I", "-S", "-X", "utf8", SUPERVISOR_INSIDE],
+        "entrypoint": ["python3", *SUPERVISOR_FLAGS, SUPERVISOR_INSIDE],
         "command": [],
         "labels": {LABEL: spec.label},
         "user": f"{user[0]}:{user[1]}",
@@ -250,3 +261,98 @@ def container_settings(spec: SandboxSpec, user: tuple[int, int]) -> dict[str, An
     if resources.gpus:
         settings["device_requests"] = [DeviceRequest(count=resources.gpus, capabilities=[["gpu"]])]
     return settings
+
+
+def _brief(error: Exception) -> str:
+    """The first line of an engine's message."""
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+
+
+def _remove(client: DockerClient, container_id: str) -> bool:
+    """Kill and remove a container and wait until it is gone; False when it was gone already."""
+    import docker.errors
+
+    try:
+        client.api.remove_container(container_id, v=True, force=True)
+    except docker.errors.NotFound:
+        return False
+    except docker.errors.APIError as error:
+        if error.status_code != 409:  # 409: its removal is under way
+            raise
+        with contextlib.suppress(docker.errors.NotFound):
+            client.api.wait(container_id, condition="removed")
+    return True
+
+
+class _ContainerChannel:
+    """A supervisor in a container: stdout and stderr come in pieces with a head, on one socket."""
+
+    def __init__(self, client: DockerClient, container: Container, attached: Any) -> None:
+        self._client = client
+        self._container = container
+        self._attached = attached
+        self._socket: socket.socket = getattr(attached, "_sock", attached)
+        self._socket.setblocking(False)
+        self._readable, self._writable = select.poll(), select.poll()
+        self._readable.register(self._socket.fileno(), select.POLLIN)
+        self._writable.register(self._socket.fileno(), select.POLLOUT)
+        self._inbox = bytearray()
+        self._errors = bytearray()
+
+    def send(self, data: bytes, deadline: float | None) -> None:
+        """Hand over everything. Raises ChannelLost."""
+        send_all(self._socket.send, self._writable, data, deadline)
+
+    def receive(self, deadline: float | None) -> bytes:
+        """Some bytes of stdout, at least one. Raises ChannelLost."""
+        while True:
+            data = self._take()
+            if data:
+                return data
+            wait_for(self._readable, deadline)
+            try:
+                data = self._socket.recv(CHUNK)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise ChannelLost(f"the engine closed it ({error.strerror})") from None
+            if not data:
+                raise ChannelLost("it ended")
+            self._inbox += data
+
+    def _take(self) -> bytes:
+        """What the whole pieces in the inbox add to stdout."""
+        out = bytearray()
+        position = 0
+        while len(self._inbox) - position >= _HEAD.size:
+            stream, size = _HEAD.unpack_from(self._inbox, position)
+            if size > _MAX_PIECE:
+                raise ChannelLost(f"a piece of {size} bytes")
+            end = position + _HEAD.size + size
+            if len(self._inbox) < end:
+                break
+            piece = self._inbox[position + _HEAD.size : end]
+            position = end
+            if stream == _STDERR:
+                self._errors = (self._errors + piece)[-2000:]
+            else:
+                out += piece
+        del self._inbox[:position]
+        return bytes(out)
+
+    def complaint(self) -> str:
+        """The last lines on stderr."""
+        return self._errors.decode("utf-8", "replace").strip()
+
+    def close(self) -> None:
+        """Kill and remove the container."""
+        import docker.errors
+
+        self._attached.close()
+        self._socket.close()
+        try:
+            _remove(self._client, str(self._container.id))
+        except (docker.errors.DockerException, OSError) as error:
+            raise SandboxError(
+                f"the container {self._container.name} cannot be removed: {_brief(error)}"
+            ) from error

@@ -1,9 +1,9 @@
 """The supervisor's protocol, seen from the harness: whatever comes in is untrusted input.
 
 A frame is two big-endian 32-bit lengths, a JSON header and a payload of those lengths (see
-``pytest_mlab/sandboxes/inside/supervisor.py``). A length out of bounds, a header that is no JSON
-object, a field of another type or out of its range: each raises BadFrame, and the caller gives the
-supervisor up."""
+``pytest_mlab/sandboxes/inside/supervisor.py``). A length out of bounds, a header that is not a
+JSON object, a field of another type or out of its range: each raises BadFrame, and the caller
+starts another supervisor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 PROTOCOL = 1
 MAX_REQUEST_HEADER = 4 << 20
@@ -21,7 +21,6 @@ MAX_REPLY_PAYLOAD = 1 << 20
 _LENGTHS = struct.Struct(">II")
 
 KilledFor = Literal["", "timeout", "memory", "pids", "disk", "cancelled", "signal"]
-_KILLED_FOR = ("", "timeout", "memory", "pids", "disk", "cancelled", "signal")
 
 
 class BadFrame(Exception):
@@ -111,9 +110,9 @@ def parse(header: bytes, payload: bytes) -> Reply:
     try:
         fields = json.loads(header)
     except (ValueError, RecursionError) as error:
-        raise BadFrame(f"a header that is no JSON: {error}") from None
+        raise BadFrame(f"a header that is not JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise BadFrame(f"a header that is no object but {type(fields).__name__}")
+        raise BadFrame(f"a header that is not an object but {type(fields).__name__}")
     kind = fields.get("type")
     number = _integer(fields, "id", 0, 1 << 53)
     if kind == "output":
@@ -135,7 +134,7 @@ def parse(header: bytes, payload: bytes) -> Reply:
 
 def _end(number: int, fields: Mapping[str, Any]) -> End:
     killed_for = fields.get("killed_for")
-    if killed_for not in _KILLED_FOR:
+    if killed_for not in get_args(KilledFor):
         raise BadFrame(f"killed for {killed_for!r}"[:100])
     status = None if fields.get("status") is None else _integer(fields, "status", 0, 255)
     signal = None if fields.get("signal") is None else _integer(fields, "signal", 1, 255)

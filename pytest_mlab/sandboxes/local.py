@@ -6,23 +6,29 @@ nothing which a command started outlives it."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+from psutil import Process
+
 from pytest_mlab.core.sandbox_api import SandboxSpec
 from pytest_mlab.errors import SandboxError
-from pytest_mlab.sandboxes import variables as environment
+from pytest_mlab.lib import processes
 from pytest_mlab.sandboxes.channel import ProcessChannel
 from pytest_mlab.sandboxes.connection import SupervisedConnection
-from pytest_mlab.sandboxes.opening import SUPERVISOR, opening_request, system_path
+from pytest_mlab.sandboxes.opening import (
+    SUPERVISOR,
+    SUPERVISOR_FLAGS,
+    environment,
+    opening_request,
+    system_path,
+)
 
 _MARK = "MLAB_SANDBOX"
+_GUARDED = "guarded"
 
 
 class Local:
@@ -31,6 +37,8 @@ class Local:
     name = "local"
     isolated = False
     mounts = False
+    uses_host_python = True
+    preload: tuple[str, ...] = ()
 
     def __init__(self, *, hidden: Sequence[Path] = ()) -> None:
         del hidden  # nothing can be hidden here: ``isolated`` says so
@@ -48,7 +56,7 @@ class Local:
                     f"the local sandbox cannot show {mount.source} at {mount.target}: copy it there"
                 )
         home = tempfile.mkdtemp(prefix="mlab-home-")
-        env = environment.inside(spec.resources, home=home, path=system_path())
+        env = environment(spec.resources, home=home, path=system_path())
         # The mark lets sweep() find processes whose supervisor was killed together with its
         # harness.
         opening = opening_request(
@@ -65,18 +73,9 @@ class Local:
         def launch() -> ProcessChannel:
             nonlocal started
             if started:  # what ended the supervisor may have ended the guard, too
-                _end_marked(spec.label, exact=True)
+                processes.kill_matching(lambda found: _label(found) == spec.label)
             started = True
-            argv = [
-                sys.executable,
-                "-I",
-                "-S",
-                "-X",
-                "utf8",
-                str(SUPERVISOR),
-                "guarded",
-                spec.label,
-            ]
+            argv = [sys.executable, *SUPERVISOR_FLAGS, str(SUPERVISOR), _GUARDED, spec.label]
             return ProcessChannel(argv, {_MARK: spec.label, "LANG": "C.UTF-8"})
 
         def release() -> None:
@@ -92,37 +91,13 @@ class Local:
 
     def sweep(self, label_prefix: str) -> int:
         """Kill processes of sandboxes whose label begins with ``label_prefix``; how many."""
-        return _end_marked(label_prefix, exact=False)
+        return processes.kill_matching(lambda found: _label(found).startswith(label_prefix))
 
 
-def _end_marked(label: str, *, exact: bool) -> int:
-    """Kill this user's processes that carry a label in their environment; how many. What changed
-    its own environment is not found: that is what supervisors are for."""
-    end = b"\0" if exact else b""
-    marks = (f"\0{_MARK}={label}".encode() + end, f"\0guarded\0{label}".encode() + end)
-    ended: set[int] = set()
-    while True:
-        found = {pid for pid in _processes() if _carries(pid, marks)} - ended
-        if not found:
-            return len(ended)
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        ended |= found
-
-
-def _processes() -> list[int]:
-    return [
-        int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()
-    ]
-
-
-def _carries(pid: int, marks: Sequence[bytes]) -> bool:
-    words = b""
-    for name in (
-        "cmdline",
-        "environ",
-    ):  # a supervisor shows only the first of them to others than root
-        with contextlib.suppress(OSError):
-            words += b"\0" + Path(f"/proc/{pid}/{name}").read_bytes()
-    return any(mark in words for mark in marks)
+def _label(process: Process) -> str:
+    """The label of the sandbox that a process belongs to, ''. A program that changed its own
+    environment has none: supervisors end those."""
+    words = process.cmdline()
+    if words[-2:-1] == [_GUARDED]:  # a supervisor hides its environment from all but root
+        return str(words[-1])
+    return str(process.environ().get(_MARK, ""))

@@ -1,4 +1,5 @@
-"""What all backends say to their supervisor first, and prepare in the workspace."""
+"""What all backends prepare: the programs' environment, the supervisor's first request, and mount
+points in the workspace."""
 
 from __future__ import annotations
 
@@ -10,14 +11,74 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pytest_mlab.core.sandbox_api import Mount, SandboxSpec
+from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import SandboxError
 
 SUPERVISOR = Path(__file__).resolve().parent / "inside" / "supervisor.py"
 SUPERVISOR_INSIDE = "/mlab/supervisor.py"
+SUPERVISOR_FLAGS = ("-I", "-S", "-X", "utf8")
+"""Of the interpreter: neither the environment nor site-packages reach the supervisor, and without
+site it starts in half the time."""
 WORKSPACE = "/workspace"
 """Where isolated sandboxes show the workspace."""
 RELAY_INSIDE = "/mlab/relay.sock"
 """Where they show the socket that the relay leads to."""
+
+
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMEXPR_MAX_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+    "TF_NUM_INTRAOP_THREADS",
+)
+"""How many threads numeric libraries start; torch reads OMP_NUM_THREADS. Without these each of 8
+workers would use all cores."""
+
+_MACHINE = (
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_L2_SIZE",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "MKL_DEBUG_CPU_TYPE",
+)
+"""Set on machines whose processor the numeric libraries do not recognise; scripts crash or crawl
+without them."""
+
+
+def environment(
+    resources: Resources, *, home: str, path: str = "", host: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The variables that programs in a sandbox see: an allow-list, never the harness's own.
+
+    ``home`` is a writable folder inside, for HOME and TMPDIR; ``path`` is PATH, left out when empty
+    (a container's image has its own); ``host`` is the harness's environment (default: this
+    process's), of which only what describes the machine is taken over."""
+    host = os.environ if host is None else host
+    env = {
+        "HOME": home,
+        "TMPDIR": home,
+        "USER": "mlab",  # getpass.getuser() raises where no passwd file knows the user's id
+        "LOGNAME": "mlab",
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+    }
+    if path:
+        env["PATH"] = path
+    env.update(dict.fromkeys(_THREADS, str(resources.cpus)))
+    env.update({name: host[name] for name in _MACHINE if name in host})
+    if resources.gpus == 0:
+        env["CUDA_VISIBLE_DEVICES"] = ""
+    elif "CUDA_VISIBLE_DEVICES" in host:
+        env["CUDA_VISIBLE_DEVICES"] = host["CUDA_VISIBLE_DEVICES"]
+    return env
 
 
 def opening_request(

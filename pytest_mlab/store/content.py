@@ -41,10 +41,10 @@ class ContentStore:
         self._root = os.fspath(root)
         self._ready = False
 
-    # --- look up ---------------------------------------------------------------------------------------------
+    # --- look up ---------------------------------------------------------------------------------
 
     def path(self, digest: str) -> Path:
-        """Where the content is, or would be. Raises StoreError when ``digest`` is no sha256 in
+        """Where the content is, or would be. Raises StoreError unless ``digest`` is a sha256 in
         hex."""
         return Path(self._path(digest))
 
@@ -88,7 +88,7 @@ class ContentStore:
         except FileNotFoundError:
             return 0
 
-    # --- add -------------------------------------------------------------------------------------------------
+    # --- add -------------------------------------------------------------------------------------
 
     def put_bytes(self, data: bytes, *, unless: Collection[str] = ()) -> Stored:
         """Store ``data``, but not when its digest is among ``unless``."""
@@ -109,7 +109,7 @@ class ContentStore:
         """Store the content of a regular file, without following a symbolic link.
 
         The content is what the store's own copy holds, also when the file changes meanwhile. Raises
-        OSError when the file cannot be read, StoreError when it is no regular file."""
+        OSError when the file cannot be read, StoreError when it is not a regular file."""
         source = open_regular(path)
         try:
             return self.put_fd(source)
@@ -119,6 +119,8 @@ class ContentStore:
     def put_fd(self, source: int, *, unless: Collection[str] = ()) -> Stored:
         """:meth:`put_file` of an open file, from its beginning; not when its digest is among
         ``unless``."""
+        # A small file, which most are, is read once. A large one is hashed, and when it is new
+        # copied by the kernel and hashed again in the store, since a program may be writing to it.
         if os.fstat(source).st_size <= BLOCK:
             data = read_whole(source)
             if len(data) <= BLOCK:
@@ -134,11 +136,11 @@ class ContentStore:
         self._count(size)
         return Stored(digest, size, True)
 
-    # --- inside ----------------------------------------------------------------------------------------------
+    # --- inside ----------------------------------------------------------------------------------
 
     def _path(self, digest: str) -> str:
         if not _DIGEST.fullmatch(digest):
-            raise StoreError(f"{digest!r:.80} is no content digest (64 hexadecimal digits)")
+            raise StoreError(f"{digest!r:.80} is not a content digest (64 hexadecimal digits)")
         return f"{self._root}/{digest[:2]}/{digest[2:]}"
 
     def _temporary(self) -> tuple[int, str]:
@@ -159,7 +161,7 @@ class ContentStore:
             os.close(fd)
 
     def _publish(self, fd: int, name: str, target: str) -> None:
-        os.fchmod(fd, 0o444)
+        os.fchmod(fd, 0o444)  # trials share it: nothing may edit it in place
         try:
             os.replace(name, target)
         except FileNotFoundError:
@@ -167,6 +169,7 @@ class ContentStore:
             os.replace(name, target)
 
     def _count(self, size: int) -> None:
+        # A number under a lock: to add up the store's files would walk over all of them each time.
         fd = os.open(
             os.path.join(self._root, ".used"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
         )
@@ -200,7 +203,7 @@ def open_regular(path: str | os.PathLike[str]) -> int:
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise StoreError(f"{os.fspath(path)} is no regular file")
+        raise StoreError(f"{os.fspath(path)} is not a regular file")
     return fd
 
 
@@ -245,8 +248,8 @@ def copy_content(source: int, target: int) -> None:
 
 
 def _data(fd: int, size: int) -> Iterator[tuple[int, int]]:
-    """The parts of an open file that are no holes; the whole where the file system does not
-    tell."""
+    """The parts of an open file that are not holes; the whole file where the file system does not
+    report holes."""
     at = 0
     while at < size:
         try:

@@ -4,17 +4,18 @@ A line is a JSON list of the path and one of these entries:
 
     <sha256>           a file; its content is in the run's store
     exec:<sha256>      the same, executable by its owner
-    large:<sha256>     a file past the size limit, or past the run's disk budget: stored with the
-                       final snapshot only
-    public:<sha256>    a file of the task's public data: never stored, found in the prepared data by
-                       its digest
-    mounted:<sha256>   the same, shown by the sandbox over a placeholder that is not looked at
+    large:<sha256>     a file past the size limit, or past the run's disk budget:
+                       stored with the final snapshot only
+    public:<sha256>    a file of the task's public data: never stored,
+                       found in the prepared data by its digest
+    mounted:<sha256>   the same, shown by the sandbox over a placeholder, which is not read
     link:<target>      a symbolic link, never followed
     dir:               an empty folder
     unreadable:        a file that could not be opened
 
-Paths are relative, with ``/``. Mounted files come first, otherwise lines are sorted by path. A name
-that is no UTF-8 is written as ``%b:`` and its percent-encoded bytes."""
+Paths are relative, with ``/``. Mounted files come first: their lines never change in a trial, so
+their hash is computed once. Other lines are sorted by path. A name that is not UTF-8 is written as
+``%b:`` and its percent-encoded bytes."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ def encode(path: str) -> str:
 
 def decode(text: str) -> str:
     """The path or link target that :func:`encode` wrote."""
-    return os.fsdecode(unquote_to_bytes(text[len(_BYTES) :])) if text.startswith(_BYTES) else text
+    if not text.startswith(_BYTES):
+        return text
+    return os.fsdecode(unquote_to_bytes(text[len(_BYTES) :]))
 
 
 def line(path: str, entry: str) -> bytes:
@@ -78,7 +81,7 @@ def parse(data: bytes, source: str) -> dict[str, str]:
     StoreError."""
     if not data.startswith(HEADER):
         raise StoreError(
-            f"{source} is no manifest of this version (it begins with {data[:20]!r}); start a"
+            f"{source} is not a manifest of this version (it begins with {data[:20]!r}); start a"
             " new run"
         )
     try:

@@ -57,7 +57,7 @@ class RunDir:
             text = file.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             raise StoreError(
-                f"{path} is no run directory (it has no {PLAN}); name a folder that a run wrote"
+                f"{path} is not a run directory (it has no {PLAN}); name a folder that a run wrote"
             ) from None
         return cls(path, serial.from_json(Plan, text, str(file)))
 

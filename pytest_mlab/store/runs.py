@@ -31,7 +31,7 @@ def find_run(name: str, reports: Path = REPORTS) -> RunDir:
         else f"{reports} holds no run"
     )
     raise ConfigError(
-        f"{name!r} is no run: neither a folder with a {PLAN} nor a run id under {reports}; {exists}"
+        f"{name!r} is neither a folder with a {PLAN} nor the id of a run under {reports}; {exists}"
     )
 
 

@@ -70,7 +70,7 @@ _adapters: dict[object, TypeAdapter[Any]] = {}
 
 def _adapter(kind: type[T]) -> TypeAdapter[T]:
     if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
+        _adapters[kind] = TypeAdapter(kind)  # takes milliseconds for a Plan
     return _adapters[kind]
 
 
@@ -84,7 +84,7 @@ def from_json(kind: type[T], text: str | bytes, source: str) -> T:
         data = json.loads(text)
     except ValueError as error:
         raise StoreError(
-            f"{source} is no complete JSON ({error}); remove it and run again with --mlab-resume"
+            f"{source} is not complete JSON ({error}); remove it and run again with --mlab-resume"
         ) from None
     expected = _FORMATS.get(kind)
     if expected is not None:
@@ -94,6 +94,9 @@ def from_json(kind: type[T], text: str | bytes, source: str) -> T:
                 f"{source} has format {found!r}, this version of pytest-mlab reads format"
                 f" {expected}; read it with the version that wrote it, or start a new run"
             )
+    if kind is Plan and isinstance(settings := data.get("settings"), dict):
+        # Older plans do not say it; this was the only backend that was not isolated.
+        settings.setdefault("isolated", settings.get("sandbox") != "local")
     try:
         return _adapter(kind).validate_python(data)
     except ValidationError as error:

@@ -1,5 +1,5 @@
-"""What all workers of a run share: the dollars spent, the models that were given up, and how long
-to leave one alone.
+"""What all workers of a run share: the dollars spent, the endpoints that were given up, and how
+long an endpoint is held.
 
 One SQLite file in the run directory. Every call commits, so that a killed process loses nothing
 that it reported, and a connection lives no longer than a call, so that it may come from any process
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_mlab.core.routes import GivenUp
 from pytest_mlab.errors import StoreError
 
 SHARED = "shared.sqlite"
@@ -38,14 +39,6 @@ class Spending:
     unpriced: int = 0
 
 
-@dataclass(frozen=True)
-class GivenUp:
-    """Why nobody asks an endpoint any more: the ``kind`` of error (its class) and its message."""
-
-    kind: str
-    reason: str
-
-
 class Shared:
     """The file in the folder of a run; made when something is first written. ``now`` gives Unix
     seconds.
@@ -57,7 +50,7 @@ class Shared:
         self.path = folder / SHARED
         self._now = now
 
-    # --- dollars -----------------------------------------------------------------------------------------------
+    # --- dollars ---------------------------------------------------------------------------------
 
     def spend(self, trial: str, model: str, dollars: float | None) -> None:
         """Add a model call; ``dollars`` None: its price is unknown."""
@@ -76,10 +69,10 @@ class Shared:
             ).fetchone()
         return Spending(dollars, calls, calls - priced)
 
-    # --- models ------------------------------------------------------------------------------------------------
+    # --- models ----------------------------------------------------------------------------------
 
     def give_up(self, endpoint: str, kind: str, reason: str) -> None:
-        """Nobody is to ask ``endpoint`` any more; who says so first is remembered."""
+        """No worker asks ``endpoint`` from now on; the first reason is kept."""
         with self._open() as db:
             db.execute(
                 "insert or ignore into given_up values (?, ?, ?, ?)",
@@ -94,13 +87,13 @@ class Shared:
             return {name: GivenUp(kind, why) for name, kind, why in db.execute(_GIVEN_UP)}
 
     def hold(self, endpoint: str, seconds: float) -> None:
-        """Nobody is to ask ``endpoint`` for ``seconds``, or longer when that was said before."""
+        """No worker asks ``endpoint`` for ``seconds``, or until an earlier hold ends if later."""
         until = self._now() + seconds
         with self._open() as db:
             db.execute(_HOLD, (endpoint, until))
 
     def held(self, endpoint: str) -> float:
-        """Seconds for which nobody is to ask ``endpoint``."""
+        """Seconds for which ``endpoint`` is still held, 0 when it is not."""
         if not self.path.exists():
             return 0.0
         with self._open() as db:
@@ -108,7 +101,7 @@ class Shared:
         return max(0.0, found[0] - self._now()) if found else 0.0
 
     def forgive(self) -> None:
-        """A new session of the run tries every endpoint again. What was spent stays."""
+        """Let a new session of the run try every endpoint again. What was spent stays."""
         if self.path.exists():
             with self._open() as db:
                 db.execute("delete from given_up")
@@ -121,6 +114,8 @@ class Shared:
             db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
             try:
                 db.executescript(_TABLES)
+                # Immediate: this waits for the lock. A transaction that takes it after a read fails
+                # at once where another process wrote in between, whatever the timeout.
                 db.execute("begin immediate")
                 yield db
                 db.execute("commit")

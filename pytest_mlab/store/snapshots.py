@@ -1,9 +1,11 @@
-"""A snapshot of the workspace after every step, at a cost in proportion to what the step changed.
+"""A snapshot of the workspace after every step, at a cost in proportion to what the step changed:
+1.5 ms for 500 MB of which nothing changed, where copying them takes 251 ms (docs/benchmarks.md).
 
 A file whose size, times, inode and mode are those of the last snapshot is not read again. One case
-needs care, as in git's index: a file that was changed in the same tick of the file system's clock
-in which it was read may change once more without a trace in its times; such a file is read again
-the next time. The final snapshot believes no times."""
+needs care, as in git's index (https://git-scm.com/docs/racy-git): a file that was changed in the
+same tick of the file system's clock in which it was read may change once more and keep its times;
+such a file is read again the next time. The final snapshot reads every file, because a program can
+set a file's times as it likes."""
 
 from __future__ import annotations
 
@@ -20,13 +22,14 @@ from pytest_mlab.store import manifest
 from pytest_mlab.store.content import ContentStore, hash_fd, open_regular
 
 INLINE_ENTRIES = 500
-"""Changes of one step that its event lists; beyond, the whole manifest goes to the store
-instead."""
+"""Changes of one step that its event lists. Beyond, the whole manifest goes to the store instead,
+so that a step which unpacks an archive does not make a line of megabytes in the trace."""
 
 _INLINE_BYTES = 1 << 16
 _WARN_AT = 0.8
 _SECOND = 1_000_000_000
 _FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux, which the time module does not name
+# 1 to 10 ms, by the kernel's HZ. File systems stamp with this clock, not with the precise one.
 _TICK = max(1, int(time.clock_getres(_FILE_CLOCK) * _SECOND))
 
 
@@ -79,7 +82,7 @@ class Snapshots:
         self._disk_budget = disk_budget
         self._seen: dict[str, _Seen] = {}
         self._lines: dict[str, bytes] = {}
-        self._said: set[str] = set()
+        self._noted: set[str] = set()
         self._notes: list[str] = []
         shown = {p: d for p, d in self._public.items() if _below(p, self._mounted)}
         self._prefix = manifest.text(
@@ -102,9 +105,9 @@ class Snapshots:
                 continue
             newest = max(newest, info.st_ctime_ns)
             self._seen[path] = _Seen(_key(info), f"public:{self._public[path]}", False)
-        while (
-            newest and newest >= _now() - _TICK
-        ):  # so that a change by the agent cannot fall into the same tick
+        # Wait for the next tick, so that a change by the agent cannot fall into the same one: else
+        # each public file would count as racy and be read after the first step, gigabytes of them.
+        while newest and newest >= _now() - _TICK:
             time.sleep(_TICK / _SECOND)
         return self._finish(self._scan(final=False), whole=True)
 
@@ -120,16 +123,18 @@ class Snapshots:
         return self._store
 
     def tree(self) -> dict[str, str]:
-        """What the workspace holds now (encoded path → entry), without what is mounted. It is no
-        snapshot: the next one tells the changes since the last."""
+        """What the workspace holds now (encoded path → entry), without what is mounted. Not a
+        snapshot: the next one still reports the changes since the last."""
         return {manifest.encode(path): seen.entry for path, seen in self._scan(final=False).items()}
 
-    # --- one scan --------------------------------------------------------------------------------------------
+    # --- one scan --------------------------------------------------------------------------------
 
     def _scan(self, *, final: bool) -> dict[str, _Seen]:
         """Everything that is in the workspace now."""
         now, seen = _now(), self._seen
         found: dict[str, _Seen] = {}
+        # One loop on scandir with text for paths: it runs over every file after every step, and
+        # entries of scandir know a file's kind without another system call.
         folders = [""]
         while folders:
             prefix = folders.pop()
@@ -164,7 +169,7 @@ class Snapshots:
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                self._say(
+                self._note_once(
                     prefix,
                     f"folder {prefix} cannot be read ({error.strerror}); what is in it is not kept",
                 )
@@ -184,7 +189,7 @@ class Snapshots:
             except OSError:
                 return None
         if not stat.S_ISREG(info.st_mode):
-            self._say(
+            self._note_once(
                 path,
                 f"{path} is a {_SPECIAL.get(stat.S_IFMT(info.st_mode), 'special file')}; it is not"
                 " kept",
@@ -195,7 +200,7 @@ class Snapshots:
         except (FileNotFoundError, StoreError):
             return None
         except OSError as error:
-            self._say(path, f"{path} cannot be read ({error.strerror}); it is not kept")
+            self._note_once(path, f"{path} cannot be read ({error.strerror}); it is not kept")
             return _Seen(_NO_KEY, "unreadable:", True)
         try:
             info = os.fstat(fd)
@@ -213,7 +218,7 @@ class Snapshots:
             used = self._store.used()
             full = used + info.st_size > self._disk_budget
             if used + info.st_size > _WARN_AT * self._disk_budget:
-                self._say(
+                self._note_once(
                     "disk budget",
                     f"the run's snapshots take {used >> 20} of the {self._disk_budget >> 20} MiB"
                     " that they may; past that only final snapshots are stored",
@@ -235,7 +240,7 @@ class Snapshots:
             return f"public:{digest}"
         return f"large:{digest}" if large else f"{executable}{digest}"
 
-    # --- what changed ----------------------------------------------------------------------------------------
+    # --- what changed ----------------------------------------------------------------------------
 
     def _finish(self, found: dict[str, _Seen], *, whole: bool) -> Change:
         old, self._seen = self._seen, found
@@ -266,16 +271,14 @@ class Snapshots:
         if whole or not inline:
             self._store.put_bytes(self._prefix + body)
         changes = len(entries) + len(deleted)
-        return (
-            Change(self._id, entries, deleted, changes, notes)
-            if inline
-            else Change(self._id, {}, [], changes, notes)
-        )
+        if not inline:
+            entries, deleted = {}, []
+        return Change(self._id, entries, deleted, changes, notes)
 
-    def _say(self, about: str, note: str) -> None:
+    def _note_once(self, about: str, note: str) -> None:
         """Note a fact for the trace, once for each subject."""
-        if about not in self._said:
-            self._said.add(about)
+        if about not in self._noted:
+            self._noted.add(about)
             self._notes.append(note)
 
 
@@ -300,7 +303,7 @@ def _now() -> int:
 
 def _racy(info: os.stat_result, now: int) -> bool:
     """True when a change after ``now`` could leave the file's times as they are: it was stamped in
-    this very tick, or its file system stamps whole seconds only."""
+    this very tick, or its file system stamps whole seconds only (FAT even every other one)."""
     slack = 2 * _SECOND if info.st_ctime_ns % _SECOND == 0 else _TICK
     return info.st_ctime_ns >= now - slack
 

@@ -4,32 +4,17 @@ scores."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from statistics import fmean, stdev
 
+from pytest_mlab.core.task import Source
+from pytest_mlab.data.sources import kind_of
 from pytest_mlab.suites.problems import Problem
-from pytest_mlab.suites.schema import (
-    MeasuredTable,
-    MetricTable,
-    SourceTable,
-    TaskFile,
-    VariantTable,
-)
+from pytest_mlab.suites.schema import MeasuredTable, MetricTable, TaskFile, VariantTable
 
 NEEDED_FILES = ("description.md", "data.py", "evaluator.py", "reference/actions.toml")
 DIRECTION_WORDS = {"maximize": "higher is better", "minimize": "lower is better"}
-
-_GENERATOR_REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.+!]*")
-
-_KAGGLE_REF = re.compile(r"competitions/[\w-]+|datasets/[\w-]+/[\w-]+(/versions/[1-9]\d*)?")
-
-_HUGGINGFACE_REF = re.compile(
-    r"(?:datasets|models)/[\w.-]+(?:/[\w.-]+)?@[0-9a-f]{40}(?::([^,:\s]+(?:,[^,:\s]+)*))?"
-)
-
-_GCS_REF = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]/[^\s/]\S*")
 
 # Recorded scores are rounded by hand or by a printer; more than this apart is a mistake.
 _TOLERANCE = 1e-3
@@ -127,7 +112,8 @@ def _variant(
     name: str, variant: VariantTable, content: TaskFile, folder: Path
 ) -> Iterator[Problem]:
     for index, source in enumerate(variant.source):
-        for key, message in _source(source, folder):
+        found = Source(**source.model_dump())
+        for key, message in kind_of(source.kind).problems(found, folder):
             yield Problem(("data", name, "source", index, key), message)
     if name == "full" and not variant.source:
         yield Problem(("data", "full"), "needs at least one [[data.full.source]]")
@@ -138,107 +124,6 @@ def _variant(
     if variant.baseline is not None:
         for key, message in _baseline(variant.baseline, content, folder):
             yield Problem(("data", name, "baseline", key), message)
-
-
-def _source(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
-    own = source.kind == "generator" and not source.ref
-    if not own and source.kind != "mlagentbench" and not source.licence.strip():
-        yield "licence", f"a source of kind {source.kind} needs a licence"
-    if (
-        source.kind in ("kaggle", "http", "huggingface", "coco-images", "gcs")
-        and source.size_mb <= 0
-    ):
-        yield "size_mb", f"{source.size_mb} found: a source of kind {source.kind} needs its size"
-    if source.kind == "generator" and source.ref and not _GENERATOR_REF.fullmatch(source.ref):
-        yield (
-            "ref",
-            (
-                f'"{source.ref}" found, must be empty (data.py is the generator) or'
-                ' "<package>==<version>"'
-            ),
-        )
-    if source.kind == "embedded":
-        yield from _embedded(source, folder)
-    if source.kind == "http":
-        if not source.ref.startswith(("https://", "http://")):
-            yield (
-                "ref",
-                f'"{source.ref}" found, must be an address that begins with https:// or http://',
-            )
-        if not source.sha256:
-            yield "sha256", "a source of kind http needs the sha256 of its file"
-    if source.kind == "kaggle":
-        yield from _kaggle(source)
-    if source.kind == "huggingface":
-        yield from _huggingface(source)
-    if source.kind == "coco-images":
-        yield from _coco_images(source)
-    if source.kind == "gcs":
-        yield from _gcs(source)
-
-
-def _embedded(source: SourceTable, folder: Path) -> Iterator[tuple[str, str]]:
-    place = (folder / source.ref).resolve()
-    if not source.ref or not place.exists():
-        yield "ref", f'"{source.ref}" found, but there is no such file or folder in the task folder'
-    elif not place.is_relative_to(folder.resolve()) or place == folder.resolve():
-        yield "ref", f'"{source.ref}" found, must lie inside the task folder'
-    elif source.sha256 and not place.is_file():
-        yield "sha256", "a folder has no sha256; name a file or leave it empty"
-
-
-def _kaggle(source: SourceTable) -> Iterator[tuple[str, str]]:
-    if not _KAGGLE_REF.fullmatch(source.ref):
-        yield (
-            "ref",
-            (
-                f'"{source.ref}" found, must be "competitions/<slug>" or'
-                ' "datasets/<owner>/<slug>[/versions/<n>]"'
-            ),
-        )
-    if not source.consent:
-        yield (
-            "consent",
-            "a source of kind kaggle needs the address of the rules that a user must have accepted",
-        )
-
-
-def _huggingface(source: SourceTable) -> Iterator[tuple[str, str]]:
-    found = _HUGGINGFACE_REF.fullmatch(source.ref)
-    if not found:
-        yield (
-            "ref",
-            (
-                f'"{source.ref}" found, must be "datasets/<owner>/<name>@<commit>:<path>,<path>" or'
-                ' "models/..." with the 40 digits of a commit and paths, patterns or none'
-            ),
-        )
-    elif source.sha256 and not re.fullmatch(r"[^,*?\[]+", found[1] or ""):
-        yield "sha256", "only a source of kind huggingface that names one file has a sha256"
-
-
-def _coco_images(source: SourceTable) -> Iterator[tuple[str, str]]:
-    path = PurePosixPath(source.ref)
-    if path.suffix != ".json" or path.is_absolute() or ".." in path.parts:
-        yield (
-            "ref",
-            (
-                f'"{source.ref}" found, must be the path of a COCO file (.json) that a source'
-                " before it brings"
-            ),
-        )
-    if source.sha256:
-        yield "sha256", "a source of kind coco-images has none: it is many files"
-
-
-def _gcs(source: SourceTable) -> Iterator[tuple[str, str]]:
-    if not _GCS_REF.fullmatch(source.ref):
-        yield (
-            "ref",
-            f'"{source.ref}" found, must be "<bucket>/<pattern of names>" of Google Cloud Storage',
-        )
-    if source.sha256:
-        yield "sha256", "a source of kind gcs has none: the bucket's list has checksums"
 
 
 def _measured(measured: MeasuredTable, metric: MetricTable) -> Iterator[tuple[str, str]]:

@@ -1,9 +1,7 @@
-"""A task's folder as a set of files: which files count, a cheap signature of them, and the digest
-of their content."""
+"""A task's folder as a set of files: which files count, and a cheap signature of them."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -41,15 +39,3 @@ def _scan(folder: str, prefix: str) -> Iterator[tuple[str, int, int, int]]:
             elif entry.is_file():
                 stat = entry.stat()
                 yield f"{prefix}{entry.name}", stat.st_size, stat.st_mtime_ns, stat.st_ino
-
-
-def digest_of(folder: Path, names: list[str]) -> str:
-    """sha256 over relative paths and contents; each part is preceded by its length, so that no two
-    sets collide."""
-    total = hashlib.sha256()
-    for name in sorted(names):
-        path, content = name.encode(), (folder / name).read_bytes()
-        for part in (path, content):
-            total.update(len(part).to_bytes(8, "big"))
-            total.update(part)
-    return total.hexdigest()

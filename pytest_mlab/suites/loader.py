@@ -20,8 +20,9 @@ from pytest_mlab.core.task import (
     Variant,
 )
 from pytest_mlab.errors import SuiteError
+from pytest_mlab.lib.digests import digest_of_files
 from pytest_mlab.suites.consistency import problems_of
-from pytest_mlab.suites.folder import Signature, digest_of, signature
+from pytest_mlab.suites.folder import Signature, signature
 from pytest_mlab.suites.problems import from_validation, render
 from pytest_mlab.suites.schema import MeasuredTable, TaskFile, VariantTable
 from pytest_mlab.suites.scripts import read_actions
@@ -46,7 +47,7 @@ def load_task(folder: Path, suite: str) -> Task:
         names = [name for name, _, _, _ in now]
         known = _loaded[folder, suite] = (
             now,
-            _task(_read(folder), folder, suite, digest_of(folder, names)),
+            _task(_read(folder), folder, suite, digest_of_files(folder, names)),
         )
     return known[1]
 

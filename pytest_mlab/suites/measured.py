@@ -1,4 +1,7 @@
-"""Write measured scores into the text of a task.toml: the lines of one table, and no other."""
+"""Write measured scores into the text of a task.toml: the lines of one table, and no other.
+
+Not with tomlkit: it keeps the comments above a header with the table before it, so that a table
+added there comes between a header and the comment about it (tomlkit 0.15)."""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ _KEYS = ("measured", "scores", "mean", "std", "machine")
 
 
 def summarise(scores: Sequence[float], *, measured: str, machine: str) -> Baseline:
-    """Scores rounded to what is worth writing down, with the mean and the standard deviation
-    (ddof=1) of those."""
+    """Scores rounded to ``SIGNIFICANT_DIGITS``, with the mean and the standard deviation (ddof=1) of
+    the rounded ones."""
     kept = tuple(float(f"{score:.{SIGNIFICANT_DIGITS}g}") for score in scores)
     return Baseline(measured, kept, fmean(kept), stdev(kept) if len(kept) > 1 else 0.0, machine)
 
@@ -60,8 +63,8 @@ def _header(lines: Sequence[str], name: str, *, last: bool = False) -> int | Non
 
 
 def _end(lines: Sequence[str], start: int) -> int:
-    """One past the last line of the table that begins at ``start``: comments before the next header
-    are the next's."""
+    """Index after the table that begins at ``start``; comments directly above the next header
+    belong to that one."""
     after = (n for n in range(start + 1, len(lines)) if re.match(r"\s*\[\[?\s*[A-Za-z]", lines[n]))
     stop = next(after, len(lines))
     while stop > start + 1 and (
@@ -72,8 +75,8 @@ def _end(lines: Sequence[str], start: int) -> int:
 
 
 def _without_entries(lines: Sequence[str]) -> list[str]:
-    """The lines of a table that are none of the keys written here, nor the rest of a list over
-    several lines."""
+    """The lines of a table without those of the keys written here, lists over several lines
+    included."""
     kept = []
     inside = False
     for line in lines:

@@ -11,7 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
+from pytest_mlab.data.sources import kind_names, kind_of
+from pytest_mlab.errors import ConfigError
 from pytest_mlab.lib.durations import parse_duration
+from pytest_mlab.lib.suggest import nearest_first
 
 
 def _inside(text: str) -> str:
@@ -38,6 +41,16 @@ def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("must be a duration such as 90s, 45m, 5h or 1h30m, or a number of seconds")
     return parse_duration(str(value))
+
+
+def _source_kind(name: str) -> str:
+    try:
+        kind_of(name)
+    except ConfigError:
+        raise ValueError(
+            f"must be one of: {', '.join(nearest_first(name, kind_names()))}"
+        ) from None
+    return name
 
 
 RelativePath = Annotated[str, AfterValidator(_inside)]
@@ -112,16 +125,7 @@ class BudgetTable(Table):
 class SourceTable(Table):
     """``[[data.<variant>.source]]``"""
 
-    kind: Literal[
-        "embedded",
-        "generator",
-        "kaggle",
-        "http",
-        "huggingface",
-        "coco-images",
-        "gcs",
-        "mlagentbench",
-    ]
+    kind: Annotated[str, AfterValidator(_source_kind)]
     ref: str = ""
     sha256: Sha256 = ""
     size_mb: Annotated[FiniteFloat, Field(ge=0)] = 0.0

@@ -1,4 +1,6 @@
-"""TOML text with line numbers: parsing, and in which line a key stands."""
+"""TOML text with line numbers: parsing, and in which line a key stands.
+
+Neither tomllib nor tomlkit says in which line of a valid document a key stands."""
 
 from __future__ import annotations
 
@@ -32,11 +34,10 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def line_of(text: str, path: KeyPath) -> int | None:
-    """The line (from 1) of the key at ``path``, or of the innermost table around it that has a line
-    of its own.
+    """The line (from 1) of the key at ``path``, or else of the innermost table around it; None when
+    the text has neither.
 
-    A simple scan: good for files as people write them. None when nothing of the path stands in the
-    text."""
+    A scan line by line, for files as people write them: it knows no inline tables."""
     lines = _lines(text)
     for length in range(len(path), 0, -1):
         line = lines.get(tuple(path[:length]))

@@ -35,6 +35,7 @@ from pytest_mlab.errors import (
     TrialOver,
 )
 from pytest_mlab.lib import identity
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.store.events import AgentEnded, Note, TrialStarted
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.snapshots import Snapshots
@@ -47,7 +48,6 @@ from pytest_mlab.trial.model_stack import make_endpoint, make_model
 from pytest_mlab.trial.outcome import AgentPart
 from pytest_mlab.trial.packages import check_packages
 from pytest_mlab.trial.person import TerminalPerson
-from pytest_mlab.trial.process.child_env import Redactor
 from pytest_mlab.trial.program import Programs
 from pytest_mlab.trial.provision import provision
 from pytest_mlab.trial.redacted import RedactedJournal
@@ -85,7 +85,7 @@ def run_agent_phase(payload: Mapping[str, Any]) -> None:
         try:
             agent = load_planned_agent(job)
             with contextlib.closing(_open_sandbox(job, agent)) as opened:
-                check_packages(job.task, opened.connection)
+                check_packages(job.task, opened.sandbox, opened.connection)
                 part = _Part(job, opened, journal, redact, payload.get("terminal"))
                 part.play(agent, payload["grace"])
         except _BEFORE as error:

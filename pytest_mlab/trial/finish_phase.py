@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_mlab.errors import DataUnavailable, SandboxError
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.store import manifest
 from pytest_mlab.store.content import open_regular
 from pytest_mlab.store.events import (
@@ -36,7 +37,6 @@ from pytest_mlab.trial.outcome import (
     facts,
     last_ledger,
 )
-from pytest_mlab.trial.process.child_env import Redactor
 from pytest_mlab.trial.process.watch import Ending
 from pytest_mlab.trial.redacted import RedactedJournal
 from pytest_mlab.trial.restoring import bring_back

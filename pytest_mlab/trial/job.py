@@ -124,7 +124,7 @@ class Job:
     def sandbox(self) -> Sandbox:
         """The run's sandbox backend; it hides answers and results."""
         hidden = (self.run.path, self.cache, Path(self.planned_task.folder).parent)
-        return make(self.settings.sandbox, docker_image=self.settings.docker_image, hidden=hidden)
+        return make(self.settings.sandbox_options, hidden=hidden)
 
 
 def scratch_of(run: RunDir) -> Path:

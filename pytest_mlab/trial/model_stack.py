@@ -14,24 +14,22 @@ from pytest_mlab import __version__
 from pytest_mlab.core.agent_api import Agent
 from pytest_mlab.core.model_api import Model, ModelClient
 from pytest_mlab.core.plan import Models
-from pytest_mlab.core.routes import endpoint, limits_of
+from pytest_mlab.core.routes import RouteLimits, limits_of
 from pytest_mlab.errors import StoreError
-from pytest_mlab.models.recording.format import Header, RecordingFile, file_of, read_recording
+from pytest_mlab.lib.secrets import Redactor
+from pytest_mlab.models.recording.format import Header, file_of, read_recording
 from pytest_mlab.models.recording.recorder import RecordingClient, cleaner
 from pytest_mlab.models.recording.replay import ReplayClient
+from pytest_mlab.models.recording.writer import RecordingFile
 from pytest_mlab.store.events import Note
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.shared import Shared
 from pytest_mlab.trial.account import Account
 from pytest_mlab.trial.job import Job
 from pytest_mlab.trial.metering import MeteredModel
-from pytest_mlab.trial.process.child_env import Redactor
 
 if TYPE_CHECKING:
     from pytest_mlab.models.endpoint.server import Endpoint
-
-RATES = "rates"
-"""The folder in a run directory that holds the counts of requests and tokens a minute."""
 
 
 @dataclass(frozen=True)
@@ -101,16 +99,14 @@ def make_endpoint(job: Job, agent: Agent) -> Endpoint | None:
 def _provider(job: Job, journal: Journal) -> ModelClient:
     """A client under the limits that all workers of the run share. Notes on waits go to the trace.
     Raises ConfigError for a window that makes no sense."""
-    from pytest_mlab.models.limits import Line, RunGate, window_from
+    from pytest_mlab.models.limiter import RunLimiter, window_from
     from pytest_mlab.models.litellm_client import LitellmClient
     from pytest_mlab.models.text_tools import TextTools
 
     shared = Shared(job.run.path)
 
-    def line(name: str) -> Line:
-        rpm, tpm = limits_of(name, job.settings)
-        settings = job.settings.of_model(name)
-        return Line(endpoint(settings), rpm, tpm, settings.params.get("max_tokens"))
+    def limits(name: str) -> RouteLimits:
+        return limits_of(name, job.settings)
 
     def charge(model: str, dollars: float | None) -> None:
         shared.spend(job.trial.name, model, dollars)
@@ -118,10 +114,9 @@ def _provider(job: Job, journal: Journal) -> ModelClient:
     def note(text: str) -> None:
         journal.write(Note(t=time.time(), kind="limits", data={"text": text}))
 
-    gate = RunGate(
-        shared, job.run.path / RATES, line, charge, window=window_from(os.environ), note=note
-    )
-    return TextTools(LitellmClient(gate=gate, settings=job.settings.of_model))
+    window = window_from(os.environ)
+    limiter = RunLimiter(shared, shared.path, limits, charge, window=window, note=note)
+    return TextTools(LitellmClient(limiter=limiter, settings=job.settings.of_model))
 
 
 # --- recordings ---

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from pytest_mlab.core.sandbox_api import Connection
+from pytest_mlab.core.sandbox_api import Connection, Sandbox
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import RequirementMissing, SandboxError
 
@@ -27,18 +27,17 @@ print(json.dumps(found))
 _SECONDS = 60.0
 
 
-def check_packages(task: Task, connection: Connection) -> None:
+def check_packages(task: Task, sandbox: Sandbox, connection: Connection) -> None:
     """Raise RequirementMissing, with the command that installs them, when packages that ``task``
-    requires are absent from the sandbox's Python or of another version."""
+    requires are absent from the Python of ``connection``, opened by ``sandbox``, or of another
+    version."""
     wanted = [Requirement(text) for text in task.requirements]
     wanted = [one for one in wanted if one.marker is None or one.marker.evaluate()]
     if not wanted:
         return
     names = [one.name for one in wanted]
     found = (
-        _own_versions(names)
-        if connection.python == sys.executable
-        else _versions_inside(names, connection)
+        _own_versions(names) if sandbox.uses_host_python else _versions_inside(names, connection)
     )
     missing = [
         one
@@ -48,10 +47,9 @@ def check_packages(task: Task, connection: Connection) -> None:
     if missing:
         have = ", ".join(f"{one.name} {found.get(one.name, 'is not installed')}" for one in missing)
         quoted = " ".join(f"'{one}'" for one in missing)
-        own = connection.python == sys.executable
         raise RequirementMissing(
             f"the task {task.name} needs packages that the sandbox's Python does not have: {have}",
-            fix=f"{'' if own else 'in the image: '}{connection.python} -m pip install {quoted}",
+            fix=f"{'' if sandbox.uses_host_python else 'in the image: '}{connection.python} -m pip install {quoted}",
         )
 
 

@@ -21,13 +21,15 @@ from pytest_mlab.core.agent_api import Terminal
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.data.prepare import prepare
 from pytest_mlab.errors import StoreError, SuiteError
+from pytest_mlab.lib.secrets import Redactor
+from pytest_mlab.sandboxes import make
 from pytest_mlab.store.events import Event
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.trialdir import TRACE
 from pytest_mlab.trial.follow import Follower
 from pytest_mlab.trial.job import Job, scratch_of
 from pytest_mlab.trial.outcome import TraceFacts, facts
-from pytest_mlab.trial.process.child_env import Redactor, trial_environment
+from pytest_mlab.trial.process.child_env import trial_environment
 from pytest_mlab.trial.process.watch import Ending, ServerLost, Watch
 from pytest_mlab.trial.time_limits import (
     AROUND_AGENT,
@@ -194,8 +196,7 @@ class TrialRunner:
             ]
             if needs_model:
                 preload.append("litellm")
-            if self._run.plan.settings.sandbox == "docker":
-                preload.append("docker")
+            preload += make(self._run.plan.settings.sandbox_options).preload
             self._watches[needs_model] = Watch(environ=environ, preload=preload, clock=self._clock)
         return self._watches[needs_model]
 

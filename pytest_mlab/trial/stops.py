@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pytest_mlab.core.plan import RunSettings
-from pytest_mlab.core.routes import endpoints_of
+from pytest_mlab.core.routes import GivenUp, routes_of
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.store.rundir import RunDir
-from pytest_mlab.store.shared import GivenUp, Shared, Spending
+from pytest_mlab.store.shared import Shared, Spending
 
 NOT_STARTED = "not started: "
 
@@ -33,7 +33,7 @@ class Stops:
         Trials without a model always may: they cost nothing."""
         if not trial.model:
             return ""
-        for name in endpoints_of(trial, self.settings):
+        for name in routes_of(trial, self.settings):
             if name in self.given_up:
                 return NOT_STARTED + self.given_up[name].reason
         limit = self.settings.run_max_cost

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_mlab import sandboxes
-from pytest_mlab.core.sandbox_api import Connection, SandboxSpec
+from pytest_mlab.core.sandbox_api import Connection, SandboxOptions, SandboxSpec
 from pytest_mlab.core.task import Task
 from pytest_mlab.data.prepare import Prepared, prepare
 from pytest_mlab.errors import SuiteError
@@ -61,9 +61,8 @@ class Settings:
 
     cache: Path
     variant: str = "mini"
-    sandbox: str = "auto"
+    sandbox: SandboxOptions = SandboxOptions()
     runs: int = 1
-    docker_image: str = ""
     network: bool = False
     leaks: LeakLimits = field(default_factory=LeakLimits)
     consent: Callable[[Task], Collection[str]] = lambda _: ()
@@ -155,8 +154,7 @@ class Bench:
         """The sandbox of a trial: the cache and the task's suite are hidden. Raises
         RequirementMissing."""
         hidden = (self.settings.cache, self.task.folder.parent)
-        name, image = self.settings.sandbox, self.settings.docker_image
-        chosen = sandboxes.choose(name, trusted_agents=True, docker_image=image, hidden=hidden)
+        chosen = sandboxes.choose(self.settings.sandbox, trusted_agents=True, hidden=hidden)
         return MeteredSandbox(chosen.sandbox)
 
     def folder(self, word: str) -> Path:
@@ -246,7 +244,7 @@ class Bench:
         fault, begin = "", time.perf_counter()
         connection = self.open(workspace)
         try:
-            check_packages(self.task, connection)
+            check_packages(self.task, self.sandbox, connection)
             begin = time.perf_counter()
             run_script(self.task, what, workspace, connection, self.folder("outputs"))
         except SuiteError as error:

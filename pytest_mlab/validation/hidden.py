@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from pytest_mlab.core.task import Task
-from pytest_mlab.data.checksums import walk
 from pytest_mlab.data.prepare import Prepared
+from pytest_mlab.data.sources import source_hosts
 from pytest_mlab.errors import SandboxError
+from pytest_mlab.lib.digests import sha256_of, walk
 from pytest_mlab.suites.folder import files_of
 from pytest_mlab.validation.bench import Bench
 
@@ -38,7 +37,6 @@ _SYSTEM = (
     "/gnu/store/",
     "/workspace/",
 )
-_HUBS: Mapping[str, str] = {"kaggle": "www.kaggle.com", "huggingface": "huggingface.co"}
 _OUTSIDE = (("1.1.1.1", 53), ("8.8.8.8", 443))
 
 
@@ -63,7 +61,7 @@ def declared_starters(task: Task, variant: str) -> dict[str, str]:
             for path in (
                 [place] if place.is_file() else sorted(p for p in place.rglob("*") if p.is_file())
             ):
-                found[_sha256(path)] = str(path.relative_to(task.folder))
+                found[sha256_of(path)] = str(path.relative_to(task.folder))
     return found
 
 
@@ -82,7 +80,7 @@ def secrets_of(task: Task, prepared: Prepared) -> list[Secret]:
         size = path.stat().st_size
         if size < SMALLEST:
             continue
-        digest = _sha256(path)
+        digest = sha256_of(path)
         if digest not in declared and not (name.startswith("raw/") and digest in shown):
             found.append(Secret(name, path, size, digest))
     return found
@@ -140,20 +138,7 @@ def _request(bench: Bench, root: str, needles: Sequence[bytes]) -> dict[str, Any
         "names": [name for name in _NAMES if inside],
         "paths": [str(task.folder), str(bench.prepared.answers.parent), str(bench.settings.cache)],
         "needles": [needle.hex() for needle in needles],
-        "hosts": [*_OUTSIDE, *source_hosts(task)] if inside else [],
+        "hosts": [*_OUTSIDE, *((host, 443) for host in source_hosts(task))] if inside else [],
         "root": root,
         "skip": [*_SYSTEM, *python] if inside else [],
     }
-
-
-def source_hosts(task: Task) -> Iterator[tuple[str, int]]:
-    """Where the raw data come from: whoever can go there has the answers."""
-    for variant in task.variants.values():
-        for source in variant.sources:
-            host = _HUBS.get(source.kind) or urlsplit(source.ref).hostname
-            if host:
-                yield host, 443
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

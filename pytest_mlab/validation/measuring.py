@@ -28,7 +28,7 @@ def measure_once(task: Task, prepared: Prepared, what: Script) -> float:
 
     Raises SuiteError when a script fails or the submission is refused, EvaluatorError when the
     evaluator fails, SandboxError."""
-    sandbox = sandboxes.make("local")
+    sandbox = sandboxes.for_own_files()
     label = f"measure-{task.name}-{os.getpid()}"
     with tempfile.TemporaryDirectory(prefix="mlab-measure-") as folder:
         workspace = provision(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_mlab.core.task import Baseline
+from pytest_mlab.core.task import Baseline, Task
 from pytest_mlab.reporting import text
 from pytest_mlab.reporting.markdown import grid
 from pytest_mlab.validation.finding import Status
@@ -71,6 +71,8 @@ def markdown(reports: Sequence[Report]) -> str:
         ),
         "",
         *grid(list(_HEAD), [_row(report) for report in reports], 4),
+        "",
+        f"Checks: {', '.join(result.check for result in first.results)}.",
     ]
     for report in reports:
         for result in report.results:
@@ -89,18 +91,21 @@ def _row(report: Report) -> list[str]:
     verdict = "yes" if report.passed else "no"
     if report.task is None:
         return [report.name, *[text.NONE] * (len(_HEAD) - 2), verdict]
-    metric, variant = report.task.metric, report.task.variants.get(report.variant)
     starter, reference = report.facts("starter"), report.facts("reference")
     return [
-        report.name,
-        metric.name,
-        f"{'higher' if report.task.sign > 0 else 'lower'} is better",
-        _spread(variant.baseline if variant else None),
+        *recorded_cells(report.task, report.variant),
         _score(report.facts("degenerate").get("best")),
         _score(reference.get("score")),
         f"{_seconds(starter.get('seconds'))} / {_seconds(reference.get('seconds'))}",
         verdict,
     ]
+
+
+def recorded_cells(task: Task, variant: str) -> list[str]:
+    """The first cells of a task's row: those that its task.toml alone decides."""
+    known = task.variants.get(variant)
+    direction = "higher is better" if task.sign > 0 else "lower is better"
+    return [task.name, task.metric.name, direction, _spread(known.baseline if known else None)]
 
 
 def _spread(baseline: Baseline | None) -> str:

@@ -85,7 +85,7 @@ def validate(
             result = Result(check.name, _finding(check, bench), time.perf_counter() - begin)
             told(result)
             results.append(result)
-        sandbox = bench.sandbox.name if "sandbox" in bench.__dict__ else settings.sandbox
+        sandbox = bench.sandbox.name if "sandbox" in bench.__dict__ else settings.sandbox.name
     try:
         task = subject.load()
     except SuiteError:

@@ -30,6 +30,8 @@ class MeteredSandbox:
         self.name = sandbox.name
         self.isolated = sandbox.isolated
         self.mounts = sandbox.mounts
+        self.uses_host_python = sandbox.uses_host_python
+        self.preload = sandbox.preload
         self.peak_mb = 0.0
 
     def check(self) -> str:

@@ -226,16 +226,8 @@ REFUSED = [
         GOOD + "    requirements = 'x>=1'\n",
         r"bad\.py:1: .*requirements are 'x>=1'; write a tuple",
     ),
-    (
-        "requirement",
-        GOOD + "    requirements = ('x>>1',)\n",
-        r"bad\.py:1: .*hold 'x>>1', which pip would not take",
-    ),
-    (
-        "interactive",
-        GOOD + "    interactive = 'yes'\n",
-        r"bad\.py:1: .*interactive is 'yes'; it says True or False",
-    ),
+    ("requirement", GOOD + "    requirements = ('x>>1',)\n", r"bad\.py:1: .*hold 'x>>1'"),
+    ("interactive", GOOD + "    interactive = 'yes'\n", r"bad\.py:1: .*interactive is 'yes'"),
 ]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.plan import Models
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.models.litellm_client import LitellmClient
 from pytest_mlab.models.retry import Retry
 from pytest_mlab.store.content import ContentStore
@@ -17,7 +18,6 @@ from pytest_mlab.store.events import ModelCall
 from pytest_mlab.store.journal import Journal, read_events
 from pytest_mlab.trial.account import Account
 from pytest_mlab.trial.metering import MeteredModel
-from pytest_mlab.trial.process.child_env import Redactor
 from tests.support.scripted_server import ScriptedServer
 
 KEY = "sk-not-a-real-key-0123456789"

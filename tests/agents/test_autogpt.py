@@ -75,11 +75,11 @@ def test_a_fence_and_words_around_the_object_do_no_harm() -> None:
 
 
 UNUSABLE = [
-    ("I would look around.", "it is no JSON object"),
+    ("I would look around.", "it is not a JSON object"),
     ('{"thoughts": {"text": "hm"}}', "it has no command with a name"),
     ('{"command": "List Files"}', "it has no command with a name"),
-    (autogpt_reply("Fly", {}), "'Fly' is no command"),
-    (autogpt_reply("List Files", "."), "its args are no JSON object"),
+    (autogpt_reply("Fly", {}), "'Fly' is not a command"),
+    (autogpt_reply("List Files", "."), "its args are not a JSON object"),
 ]
 
 
@@ -129,7 +129,7 @@ class TestMemory:
         ]
         assert last.messages[1].content.endswith("account of 1 and earlier")
         assert json.loads(last.messages[2].content)["thoughts"]["text"] == "thought number 3"
-        assert last.messages[3].content == "Command Execute Script gave:\noutput of train3.py"
+        assert last.messages[3].content == "Command Execute Script returned:\noutput of train3.py"
         assert "thought number 2" not in last.prompt
         assert len(model.prompts("fast")) == 2
 

@@ -1,58 +1,67 @@
-"""docs/agents.md: its agent works as it stands there, and its table names every agent."""
+"""The agent of docs/your-agent.md works as it stands there, and the table of docs/agents.md names
+every agent."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_mlab.agentfiles.loader import builtin_agents, load_agent
-from pytest_mlab.core.trial import EndedBy, Outcome
+from pytest_mlab.core.trial import EndedBy, Outcome, TrialId
 from pytest_mlab.trial.runner import TrialRunner
 from tests.support.scripted_server import ScriptedServer
 from tests.support.toy_run import make_run
 from tests.support.toy_suite import BETTER_TRAIN, write_toy_suite
 
-PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
-[EXAMPLE] = re.findall(r"(?ms)^```python\n(.*?)^```", PAGE)
+DOCS = Path(__file__).parents[2] / "docs"
+[EXAMPLE] = re.findall(
+    r"(?ms)^```python\n([^`]*?class Careful\b.*?)^```",
+    (DOCS / "your-agent.md").read_text(encoding="utf-8"),
+)
 
 
-def test_the_example_is_short() -> None:
-    assert len(EXAMPLE.strip().splitlines()) <= 30
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as found, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0123456789")
+        patch.setenv("OPENAI_BASE_URL", found.base_url)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def runner(
+    server: ScriptedServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TrialRunner]:
+    """A run of the example with its defaults and with a setting."""
+    root = tmp_path_factory.mktemp("example")
+    write_toy_suite(root)
+    file = root / "careful.py"
+    file.write_text(EXAMPLE, encoding="utf-8")
+    run = make_run(root, [str(file), f"{file}[tries=1]"], model="gpt-4-turbo")
+    with TrialRunner(run.path) as found:
+        yield found
 
 
 @pytest.mark.parametrize(
-    ("replies", "args", "steps", "outcome"),
-    [
-        (["raise SystemExit('not yet')", BETTER_TRAIN], [], 5, Outcome.SUCCESS),
-        (["raise SystemExit('not yet')", BETTER_TRAIN], ["tries=1"], 3, Outcome.NO_SUBMISSION),
-    ],
-    ids=["defaults", "tries=1"],
+    ("agent", "steps", "outcome"),
+    [("careful", 5, Outcome.SUCCESS), ("careful[tries=1]", 3, Outcome.NO_SUBMISSION)],
 )
 def test_the_example_works(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    replies: list[str],
-    args: list[str],
-    steps: int,
-    outcome: Outcome,
+    runner: TrialRunner, server: ScriptedServer, agent: str, steps: int, outcome: Outcome
 ) -> None:
-    write_toy_suite(tmp_path)
-    (tmp_path / "greedy.py").write_text(EXAMPLE, encoding="utf-8")
-    with ScriptedServer(replies) as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0123456789")
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        run = make_run(tmp_path, [str(tmp_path / "greedy.py")], model="gpt-4-turbo", args=args)
-        with TrialRunner(run.path) as runner:
-            result = runner.run(run.plan.trials[0])
-        assert (result.outcome, result.ended_by) == (outcome, EndedBy.SUBMITTED), result.reason
-        assert result.ledger.steps == steps
-        assert all("What train.py gave:" in request.prompt for request in server.requests)
+    server.restart(["raise SystemExit('not yet')", BETTER_TRAIN])
+    result = runner.run(TrialId("guess", agent, "gpt-4-turbo", 1))
+    assert (result.outcome, result.ended_by) == (outcome, EndedBy.SUBMITTED), result.reason
+    assert result.ledger.steps == steps
+    assert all("The output of train.py:" in request.prompt for request in server.requests)
 
 
 def test_the_table_names_every_agent_and_whether_it_calls_a_model() -> None:
-    rows = dict(re.findall(r"(?m)^\| `([\w-]+)` \| (yes|no) \|", PAGE))
+    page = (DOCS / "agents.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"(?m)^\| `([\w-]+)` \| (yes|no) \|", page))
     root = Path("/nowhere")
     assert rows == {
         name: "yes" if load_agent(name, root).needs_model else "no" for name in builtin_agents()

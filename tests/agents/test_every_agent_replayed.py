@@ -29,7 +29,8 @@ VOLATILE = """
 import datetime, os, tempfile, time
 
 print("in", os.getcwd(), "at", datetime.datetime.now(), time.strftime("%H:%M:%S"))
-print(f"took {time.perf_counter():.6f} s, {time.perf_counter_ns()} ns, 12.{time.monotonic_ns() % 1000} it/s")
+print(f"took {time.perf_counter():.6f} s, {time.perf_counter_ns()} ns,")
+print(f"12.{time.monotonic_ns() % 1000} it/s")
 print(object(), f"pid {os.getpid()}", tempfile.gettempdir() + f"/tmp{os.getpid():08d}")
 """
 

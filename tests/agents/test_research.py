@@ -100,7 +100,7 @@ class TestUnusableAnswers:
         first, second, third = model.prompts()
         assert second.startswith(first)
         assert "it lacks Reflection" in second
-        assert "'Fly' is no action" in third
+        assert "'Fly'" in third
         assert [action.name for action in env.executed] == ["Final Answer"]
         assert [kind for kind, _ in env.notes[:2]] == ["answer_refused"] * 2
 

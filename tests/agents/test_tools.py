@@ -162,7 +162,7 @@ class TestArguments:
         _, model = work(
             [], model=Cut([calls(("Write File", '{"file_name": "a", "content": "xx')), SUBMIT])
         )
-        assert "ended at its limit of tokens" in model.asked[1].messages[-1].content
+        assert "token limit" in model.asked[1].messages[-1].content
 
     def test_none_at_all_are_an_empty_object(self) -> None:
         env, _ = work([calls(("Execute Script", "")), SUBMIT])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab import cli
-from pytest_mlab.validation.registry import CHECKS
+from pytest_mlab.validation.registry import BUILT_IN
 from tests.suites.folders import edit
 from tests.support.foreign_suite import PREPARE, files_below, foreign_task
 from tests.validation.tasks import sound_task
@@ -42,7 +42,7 @@ def test_all_checks_of_a_sound_task(
     assert lines[0] == "lab/guess (data mini)"
     assert lines[-1] == "1 of 1 task passed"
     assert [line.split()[1] for line in lines[1:-1] if line[2] != " "] == [
-        check.name for check in CHECKS
+        check.name for check in BUILT_IN
     ]
     assert all(line[2:].startswith(("ok ", "   ")) for line in lines[1:-1])
     assert max(map(len, lines)) <= 80
@@ -270,7 +270,7 @@ def test_leak_limits(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_list_of_checks(capsys: pytest.CaptureFixture[str]) -> None:
     assert validate("--list") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [check.name for check in CHECKS]
+    assert [line.split()[0] for line in lines] == [check.name for check in BUILT_IN]
     assert max(map(len, lines)) <= 80
 
 

@@ -6,7 +6,14 @@ import pytest
 
 from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import RunSettings
-from pytest_mlab.core.routes import endpoint, endpoints_of, limits_of, with_limits, with_new_limits
+from pytest_mlab.core.routes import (
+    RouteLimits,
+    limits_of,
+    route_of,
+    routes_of,
+    with_limits,
+    with_new_limits,
+)
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.core.values import PerModel
 from pytest_mlab.errors import ConfigError
@@ -15,15 +22,15 @@ COLD = ModelSettings("cold", "openai/gpt-5", {"temperature": 0})
 HOT = ModelSettings("hot", "openai/gpt-5", {"temperature": 1})
 
 
-def test_aliases_of_one_model_share_its_endpoint() -> None:
-    assert endpoint(COLD) == endpoint(HOT)
+def test_aliases_of_one_model_share_its_route_of() -> None:
+    assert route_of(COLD) == route_of(HOT)
     elsewhere = ModelSettings("mine", "openai/gpt-5", {"base_url": "http://here/v1"})
     assert (
         len(
             {
-                endpoint(COLD),
-                endpoint(elsewhere),
-                endpoint(ModelSettings("x", "openai/gpt-5", api_key_env="A")),
+                route_of(COLD),
+                route_of(elsewhere),
+                route_of(ModelSettings("x", "openai/gpt-5", api_key_env="A")),
             }
         )
         == 3
@@ -32,8 +39,8 @@ def test_aliases_of_one_model_share_its_endpoint() -> None:
 
 def test_what_a_trial_may_ask() -> None:
     settings = RunSettings(models=(COLD, HOT), edit_model="hot", fast_model="small")
-    assert endpoints_of(TrialId("t", "a", "cold", 1), settings) == ("openai/gpt-5", "small")
-    assert endpoints_of(TrialId("t", "baseline", "", 1), settings) == ()
+    assert routes_of(TrialId("t", "a", "cold", 1), settings) == ("openai/gpt-5", "small")
+    assert routes_of(TrialId("t", "baseline", "", 1), settings) == ()
 
 
 def test_an_option_for_a_model_replaces_one_for_all() -> None:
@@ -71,15 +78,23 @@ def test_a_resumed_run_takes_what_its_options_say() -> None:
     ]
 
 
-def test_the_strictest_limit_of_an_endpoint_holds_for_all_of_its_aliases() -> None:
+def test_the_strictest_limit_of_a_route_holds_for_all_of_its_aliases() -> None:
     models = (
         ModelSettings("a", "m", rpm=30),
         ModelSettings("b", "m", rpm=20, tpm=1000),
         ModelSettings("c", "other"),
     )
     settings = RunSettings(models=models)
-    assert limits_of("a", settings) == limits_of("b", settings) == (20, 1000)
-    assert limits_of("c", settings) == limits_of("unnamed", settings) == (None, None)
+    assert limits_of("a", settings) == limits_of("b", settings) == RouteLimits("m", 20, 1000)
+    assert limits_of("c", settings) == RouteLimits("other")
+    assert limits_of("unnamed", settings) == RouteLimits("unnamed")
+
+
+def test_the_longest_reply_is_that_of_the_models_own_settings() -> None:
+    models = (ModelSettings("short", "m", {"max_tokens": 50}), ModelSettings("long", "m"))
+    settings = RunSettings(models=models)
+    assert limits_of("short", settings).max_tokens == 50
+    assert limits_of("long", settings).max_tokens is None
 
 
 @pytest.mark.parametrize("text", ["", "0", "a=", "=", "a=0", "many", "1.5"])

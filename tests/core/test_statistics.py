@@ -35,6 +35,26 @@ def test_an_interval_holds_its_rate_and_is_never_a_point(n: int, data: st.DataOb
     assert all(type(end) is float for end in interval)
 
 
+def test_the_exact_interval_is_that_of_scipys_test() -> None:
+    from scipy.stats import binomtest
+
+    for n in range(1, 17):
+        for successes in range(n + 1):
+            found = binomtest(successes, n).proportion_ci(0.95, method="exact")
+            assert proportion_interval(successes, n) == pytest.approx((found.low, found.high))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=13))
+def test_the_clustered_interval_is_that_of_scipys_t_test(means: list[float]) -> None:
+    from scipy.stats import ttest_1samp
+
+    interval = clustered_mean_interval(means, -99, 99)
+    if interval is not None:
+        found = ttest_1samp(means, 0.0).confidence_interval(0.95)
+        assert interval == pytest.approx((found.low, found.high), abs=1e-9)
+
+
 def test_the_clustered_interval_takes_a_task_for_one_observation() -> None:
     # mean 0.5, sd 0.5, t(0.975; 2) = 4.302653: half = 4.302653 * 0.5 / sqrt(3)
     assert clustered_mean_interval([0.0, 0.5, 1.0], -9, 9) == pytest.approx(

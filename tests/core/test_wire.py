@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
-from pytest_mlab.core.wire import from_wire, to_wire, trial_properties
+from pytest_mlab.core.trial import Outcome
+from pytest_mlab.core.wire import from_wire, to_wire
 from pytest_mlab.errors import WireError
-from tests.core.builders import a_result
 
 PLAIN = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text())
 
@@ -95,51 +94,3 @@ def execnet_dumps() -> Callable[[object], bytes]:
     gateway_base = pytest.importorskip("execnet.gateway_base")
     dumps: Callable[[object], bytes] = gateway_base.dumps_internal
     return dumps
-
-
-def test_the_properties_of_a_trial() -> None:
-    result = a_result(3, improvement=0.4, within_noise=False)
-    assert trial_properties(result, "reports/r/trials/toy/research--m/3/trace.jsonl") == [
-        ("mlab.task", "toy"),
-        ("mlab.agent", "research"),
-        ("mlab.model", "m"),
-        ("mlab.repeat", 3),
-        ("mlab.outcome", "success"),
-        ("mlab.reason", "a reason"),
-        ("mlab.score", 0.7),
-        ("mlab.baseline", 0.5),
-        ("mlab.needed", 0.55),
-        ("mlab.improvement", 0.4),
-        ("mlab.within_noise", False),
-        ("mlab.steps", 10),
-        ("mlab.seconds", 60.0),
-        ("mlab.waited_seconds", 0.0),
-        ("mlab.evaluation_seconds", 0.0),
-        ("mlab.model_calls", 1),
-        ("mlab.prompt_tokens", 100),
-        ("mlab.completion_tokens", 20),
-        ("mlab.cost_usd", 0.5),
-        ("mlab.data", "mini"),
-        ("mlab.sandbox", "bubblewrap"),
-        ("mlab.trace", "reports/r/trials/toy/research--m/3/trace.jsonl"),
-    ]
-
-
-def test_what_is_unknown_is_absent_and_never_zero() -> None:
-    names = dict(trial_properties(a_result(1, Outcome.NO_SUBMISSION, cost=None), ""))
-    assert not {"mlab.score", "mlab.cost_usd", "mlab.trace", "mlab.improvement"} & set(names)
-
-
-def test_the_end_of_a_trial_travels_as_text() -> None:
-    result = TrialResult(
-        TrialId("toy", "a", "", 1), Outcome.AGENT_ERROR, "x", ended_by=EndedBy.KILLED
-    )
-    found = dict(trial_properties(result, ""))
-    assert found["mlab.ended_by"] == "killed"
-    assert "mlab.model" not in found
-
-
-def test_a_score_that_is_numpys_is_caught_here() -> None:
-    result = TrialResult(TrialId("toy", "a", "", 1), Outcome.SUCCESS, "x", score=np.float64(0.5))
-    with pytest.raises(WireError, match=r"mlab\.score.*numpy\.float64"):
-        trial_properties(result, "")

@@ -219,7 +219,8 @@ from pathlib import Path
 
 
 def prepare(raw, public, answers, variant):
-    (answers / "beside").write_text(str(sorted(path.name for path in Path(__file__).parent.iterdir())))
+    beside = sorted(path.name for path in Path(__file__).parent.iterdir())
+    (answers / "beside").write_text(str(beside))
     (answers / "env").write_text(str(sorted(os.environ)))
     (answers / "path").write_text(str("" in sys.path))
 """

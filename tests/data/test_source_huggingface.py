@@ -184,7 +184,8 @@ def test_no_network_is_said_after_three_attempts_with_the_command(
     with pytest.raises(
         DataUnavailable,
         match=(
-            r"could not be fetched: http://127.0.0.1:1: ConnectError.*to fix: mlab prepare toy --data"
+            r"could not be fetched: http://127.0.0.1:1: ConnectError.*"
+            r"to fix: mlab prepare toy --data"
         ),
     ):
         prepare(full_task(tmp_path), "full", tmp_path / "cache")

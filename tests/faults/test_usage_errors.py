@@ -29,11 +29,11 @@ ERRORS = {
     "provider": (["--mlab-model=opnai/x"], ["unknown provider 'opnai'", "nearest: openai/x, "]),
     "choice": ([AGENT, "--mlab-gate=agregate"], ["--mlab-gate=agregate: allowed: aggregate, "]),
     "data": ([AGENT, "--mlab-data=fll"], ["--mlab-data=fll: allowed: full, mini"]),
-    "sandbox": (
-        [AGENT, "--mlab-sandbox=doker"],
-        ["no sandbox is called 'doker'; did you mean docker?", "bubblewrap"],
+    "sandbox": ([AGENT, "--mlab-sandbox=doker"], ["'doker'; did you mean 'docker'", "bubblewrap"]),
+    "duration": (
+        [AGENT, "--mlab-max-time=5x"],
+        ["--mlab-max-time=5x: '5x' is not a duration", "5h"],
     ),
-    "duration": ([AGENT, "--mlab-max-time=5x"], ["--mlab-max-time=5x: '5x' is no duration", "5h"]),
     "number": ([AGENT, "--mlab-repeats=0"], ["--mlab-repeats=0: give a whole number from 1"]),
     "share": (
         [AGENT, "--mlab-fail-under=2"],

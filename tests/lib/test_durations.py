@@ -25,9 +25,7 @@ def test_forms_that_are_allowed(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "0h", "-5", "5d", "30m1h", "h", "1e3", "nan", "soon"])
 def test_other_texts_are_refused_with_the_forms(text: str) -> None:
-    with pytest.raises(
-        ValueError, match="is no duration: give a positive one such as 90s, 45m, 5h or 1h30m"
-    ):
+    with pytest.raises(ValueError, match=f"{text!r} .*90s, 45m, 5h or 1h30m"):
         parse_duration(text)
 
 

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_mlab.lib import processes
+from tests.support.child_process import running
 
 
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(
-        ["/bin/cat"], stdin=subprocess.PIPE, env={processes.MARK: "mine"}
-    ) as process:
+    with running({processes.MARK: "mine"}) as process:
         yield process
-        process.kill()
 
 
 def test_start_time_tells_a_process_from_its_remains(child: subprocess.Popen[bytes]) -> None:
@@ -37,13 +35,10 @@ def test_marks_are_new_each_time() -> None:
 
 
 def test_kill_marked_leaves_others(child: subprocess.Popen[bytes]) -> None:
-    with subprocess.Popen(
-        ["/bin/cat"], stdin=subprocess.PIPE, env={processes.MARK: "mine-too"}
-    ) as other:
+    with running({processes.MARK: "mine-too"}) as other:
         assert processes.kill_marked("mine") == 1
         assert child.wait() == -9
         assert other.poll() is None
-        other.kill()
 
 
 def namespace() -> str:
@@ -67,9 +62,6 @@ def test_orphans(mark: str, orphan: bool, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(processes, "_namespace", lambda: "pid:[test]")
     me = os.getpid()
     mark = mark.format(namespace="pid:[test]", me=me, started=processes.start_time(me))
-    with subprocess.Popen(
-        ["/bin/cat"], stdin=subprocess.PIPE, env={processes.MARK: mark}
-    ) as process:
+    with running({processes.MARK: mark}) as process:
         found = process.pid in processes.orphans()
-        process.kill()
     assert found is orphan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,14 @@ import pytest
 
 from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
 from pytest_mlab.errors import ConfigError
-from pytest_mlab.models.names import check_model_name, litellm_name, missing_key, provider_of
+from pytest_mlab.models.library import litellm
+from pytest_mlab.models.names import (
+    _ONLY_A_KEY,
+    check_model_name,
+    litellm_name,
+    missing_key,
+    provider_of,
+)
 from pytest_mlab.models.prices import Price, price_of, require_prices, worst_case_price
 
 
@@ -153,12 +161,33 @@ def test_other_names_stay(name: str) -> None:
     assert litellm_name(name) == name
 
 
-@pytest.mark.parametrize("name", ["gpt-4-turbo", "openai/my-model", "anthropic/claude-of-tomorrow"])
-def test_a_listed_name_is_checked_without_importing_litellm(name: str) -> None:
+def test_listed_names_and_their_keys_are_checked_without_importing_litellm() -> None:
+    """Its import would cost every session 3 s."""
+    names = ["gpt-4-turbo", "openai/my-model", "anthropic/claude-of-tomorrow"]
     code = (
         "import sys\n"
-        "from pytest_mlab.models.names import check_model_name\n"
-        f"print([check_model_name({name!r}), 'litellm' in sys.modules])"
+        "from pytest_mlab.models.names import check_model_name, missing_key\n"
+        f"print({{(check_model_name(name), missing_key(name)) for name in {names}}},"
+        " 'litellm' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['', False]"
+    keys = {"OPENAI_API_KEY": "sk-x", "ANTHROPIC_API_KEY": "sk-y"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **keys},
+    )
+    assert done.stdout.strip() == "{('', None)} False"
+
+
+@pytest.mark.parametrize("provider", sorted(_ONLY_A_KEY))
+def test_where_a_key_suffices_litellm_says_so_too(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = f"{provider.upper()}_API_KEY"
+    monkeypatch.delenv(variable, raising=False)
+    assert variable in (missing_key(f"{provider}/x") or "")
+    monkeypatch.setenv(variable, "a key")
+    assert missing_key(f"{provider}/x") is None
+    assert litellm().validate_environment(f"{provider}/x")["missing_keys"] == []

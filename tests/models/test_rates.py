@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_mlab.errors import StoreError
 from pytest_mlab.models.rates import Rates, Window
 
 
@@ -19,7 +21,7 @@ def rates(
     requests, tokens = (
         None if limit is None else Window.of(limit, seconds) for limit in (rpm, tpm)
     )
-    return Rates(folder / "rates.sqlite", requests, tokens)
+    return Rates(folder / "shared.sqlite", "a route", requests, tokens)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +72,6 @@ def test_what_does_not_fit_by_its_tokens_takes_no_request_and_the_other_way_roun
 
 def test_a_request_above_the_whole_limit_goes_alone(tmp_path: Path) -> None:
     counts = rates(tmp_path, tpm=100)
-    assert counts.fits(100)
-    assert not counts.fits(101)
     assert counts.book("small", 1, 1000.0) == 0
     assert counts.book("large", 5000, 1001.0) == pytest.approx(59, abs=0.01)
     assert counts.book("large", 5000, 1060.1) == 0
@@ -79,12 +79,42 @@ def test_a_request_above_the_whole_limit_goes_alone(tmp_path: Path) -> None:
     assert counts.book("small", 1, 1121.0) == 0
 
 
-def test_a_large_limit_is_counted_in_pieces_that_are_never_too_small(tmp_path: Path) -> None:
+def test_a_large_limit_is_kept_to_the_token(tmp_path: Path) -> None:
     counts = rates(tmp_path, tpm=2_000_000)
-    assert counts.unit == 200
-    assert [counts.book(str(n), 201, 1000.0) for n in range(3)] == [0, 0, 0]
-    assert counts.book("rest", 2_000_000 - 3 * 400, 1000.0) == 0
-    assert counts.book("one", 1, 1000.0) > 0
+    assert counts.book("a", 1_999_998, 1000.0) == 0
+    assert counts.book("b", 3, 1000.0) > 0
+    assert counts.book("b", 2, 1000.0) == 0
+    assert counts.book("c", 1, 1000.0) > 0
+
+
+def test_what_a_call_used_beyond_its_booking_counts_from_its_end(tmp_path: Path) -> None:
+    """Even when the call took so long that its own row has left the window."""
+    counts = rates(tmp_path, tpm=1000)
+    assert counts.book("slow", 100, 1000.0) == 0
+    assert counts.book("between", 1, 1090.0) == 0
+    counts.correct("slow", 100, 600, 1100.0)
+    assert counts.book("next", 500, 1101.0) == pytest.approx(49, abs=0.01)  # "between" leaves
+    assert counts.book("next", 501, 1151.0) == pytest.approx(9, abs=0.01)
+    assert counts.book("next", 501, 1160.0) == 0
+
+
+def test_routes_are_counted_apart(tmp_path: Path) -> None:
+    one, other = rates(tmp_path, rpm=1), replace(rates(tmp_path, rpm=1), route="another")
+    assert [one.book("a", 0, 1000.0), other.book("b", 0, 1000.0)] == [0, 0]
+    assert one.book("c", 0, 1000.0) == other.book("c", 0, 1000.0) == pytest.approx(60)
+
+
+def test_a_clock_that_was_set_back_blocks_nothing_for_longer_than_a_window(tmp_path: Path) -> None:
+    counts = rates(tmp_path, rpm=1)
+    assert counts.book("a", 0, 9000.0) == 0
+    assert counts.book("b", 0, 1000.0) == 0
+
+
+def test_a_file_that_is_damaged_is_named(tmp_path: Path) -> None:
+    counts = rates(tmp_path, rpm=1)
+    counts.database.write_bytes(b"not a database, " * 100)
+    with pytest.raises(StoreError, match=str(counts.database)):
+        counts.book("a", 0, 1000.0)
 
 
 def test_processes_share_the_counts(tmp_path: Path) -> None:
@@ -111,7 +141,9 @@ def test_no_stretch_has_more_than_its_share(
 ) -> None:
     """Calls come at any time; each books, and uses at most what it has booked."""
     with TemporaryDirectory() as folder:
-        counts = Rates(Path(folder, "r.sqlite"), Window(rpm, 60.0), Window(200, 60.0))
+        counts = Rates(
+            Path(folder, "shared.sqlite"), "a route", Window(rpm, 60.0), Window(200, 60.0)
+        )
         now, passed = 1000.0, []
         for number, (gap, booked, used) in enumerate(arrivals):
             now += gap

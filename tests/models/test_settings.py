@@ -83,7 +83,7 @@ def test_a_file_by_name_here_or_in_the_project(
     assert ModelTables.find(Path("m.toml"), tmp_path).tables.keys() == {"mine", "gpt-4-turbo"}
     monkeypatch.chdir(tmp_path)
     assert ModelTables.find(Path("m.toml"), tmp_path / "elsewhere").tables
-    with pytest.raises(ConfigError, match=r"--mlab-models=n.toml: there is no such file"):
+    with pytest.raises(ConfigError, match=r"--mlab-models=n.toml: "):
         ModelTables.find(Path("n.toml"), tmp_path)
 
 

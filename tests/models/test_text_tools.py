@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_mlab.core.actions import ActionSpec
@@ -32,7 +32,7 @@ json_values = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
+    max_leaves=4,
 )
 arguments = st.dictionaries(st.text(), json_values, max_size=4).map(json.dumps) | plain
 calls = st.lists(st.tuples(st.sampled_from([tool.name for tool in TOOLS]), arguments), max_size=4)
@@ -47,6 +47,7 @@ def meaning(text: str) -> object:
     return value if isinstance(value, dict) else text
 
 
+@settings(max_examples=50)
 @given(plain.map(str.strip), calls)
 def test_what_is_written_is_read(text: str, made: list[tuple[str, str]]) -> None:
     sent = written(text, [ToolCall(f"c{n}", *one) for n, one in enumerate(made)])

@@ -81,7 +81,7 @@ def test_planning_writes_nothing(project: Path, options: MlabOptions) -> None:
         ({"suite": "toi"}, "unknown suite 'toi'.*did you mean 'toy'"),
         ({"agent": ("basline",)}, "unknown agent 'basline'.*did you mean 'baseline'"),
         ({"task": ("frist",)}, r"--mlab-task=frist: unknown task 'frist'; did you mean 'first'\?"),
-        ({"sandbox": "bubblewrp"}, "no sandbox is called 'bubblewrp'.*bubblewrap"),
+        ({"sandbox": "bubblewrp"}, "'bubblewrp'; did you mean 'bubblewrap'"),
         ({"model": ("gpt-4-turbo",)}, "the agent baseline uses no model; leave --mlab-model out"),
         ({"agent": ()}, "the agent research needs a model; name one with --mlab-model"),
         (
@@ -263,7 +263,7 @@ def test_resume_of_nothing_says_what_there_is(project: Path, options: MlabOption
         make_plan(resumed(options), project)
     run = frozen(project, options)
     with pytest.raises(
-        ConfigError, match=f"--mlab-resume=tests: 'tests' is no run.*{run.plan.run_id}.*equals sign"
+        ConfigError, match=f"--mlab-resume=tests: 'tests'.*{run.plan.run_id}.*equals sign"
     ):
         make_plan(resumed(options, "tests"), project)
 

@@ -107,7 +107,7 @@ def test_command_line_wins_over_ini_and_ini_over_default() -> None:
     [
         (["--mlab-repeats=0"], "--mlab-repeats=0: give a whole number from 1"),
         (["--mlab-repeats=many"], "--mlab-repeats=many: give a whole number"),
-        (["--mlab-max-time=5x"], "--mlab-max-time=5x: '5x' is no duration.*5h"),
+        (["--mlab-max-time=5x"], "--mlab-max-time=5x: '5x' is not a duration.*5h"),
         (["--mlab-max-cost=-1"], "--mlab-max-cost=-1: give a number above 0"),
         (["--mlab-max-cost=inf"], "give a number above 0"),
         (["--mlab-run-max-cost=0"], "--mlab-run-max-cost=0: give a number above 0"),

@@ -11,7 +11,8 @@ import pytest
 from pytest_mlab.core.plan import Plan, PlannedAgent, PlannedTask, RunSettings
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import ConfigError
-from pytest_mlab.models.recording.format import Header, RecordingFile, file_of
+from pytest_mlab.models.recording.format import Header, file_of
+from pytest_mlab.models.recording.writer import RecordingFile
 from pytest_mlab.planning.recordable import check, unusable
 
 AGENTS = (

@@ -91,4 +91,4 @@ def test_help_lists_flags_and_settings(project: Project) -> None:
 def test_a_bad_value_is_a_usage_error_even_so(project: Project) -> None:
     result = project.pytester.runpytest_inprocess("--mlab-max-time=5x")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --mlab-max-time=5x: '5x' is no duration*"])
+    result.stderr.fnmatch_lines(["ERROR: --mlab-max-time=5x: '5x' is not a duration*"])

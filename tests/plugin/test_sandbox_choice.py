@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_mlab import sandboxes
+from pytest_mlab.sandboxes.bubblewrap import Bubblewrap
+from pytest_mlab.sandboxes.docker import Docker
 from tests.support.project import Project
 
 
 def test_the_header_says_why_nothing_isolates(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Broken:
-        name = "broken"
-
-        def check(self) -> str:
-            return "not installed"
-
-    real = sandboxes.make
-    monkeypatch.setattr(
-        sandboxes,
-        "make",
-        lambda name, **settings: real(name, **settings) if name == "local" else Broken(),
-    )
+    for backend in (Bubblewrap, Docker):
+        monkeypatch.setattr(backend, "check", lambda self: "not installed")
     result = project.run("--mlab-agent=reference", "--mlab-sandbox=auto")
     assert result.ret == 0
     result.stdout.fnmatch_lines(

@@ -128,10 +128,7 @@ def test_a_broken_test_file_is_reported_as_such(project: Project) -> None:
             ["--mlab-agent=baseline", "--mlab-gate=agregate"],
             "*--mlab-gate=agregate: allowed: aggregate, *",
         ),
-        (
-            ["--mlab-agent=baseline", "--mlab-sandbox=docer"],
-            "*no sandbox is called 'docer'*docker*",
-        ),
+        (["--mlab-agent=baseline", "--mlab-sandbox=docer"], "*'docer'*docker*"),
         (
             ["--mlab-agent=research"],
             "*the agent research needs a model; name one with --mlab-model*",

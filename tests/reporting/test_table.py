@@ -82,10 +82,9 @@ def test_an_unknown_price_is_said_to_be_unknown(tmp_path: Path) -> None:
 
 
 def test_no_isolation_is_said_in_the_first_lines(tmp_path: Path) -> None:
-    run = a_run(
-        tmp_path / "r", [a_result(1, sandbox="local")], settings=RunSettings(sandbox="local")
-    )
-    assert "sandbox local (NO ISOLATION)" in " ".join(table(RunFigures.of(run, AGGREGATE))[:2])
+    settings = RunSettings(sandbox="mine", isolated=False)
+    run = a_run(tmp_path / "r", [a_result(1, sandbox="mine")], settings=settings)
+    assert "sandbox mine (NO ISOLATION)" in " ".join(table(RunFigures.of(run, AGGREGATE))[:2])
 
 
 def test_other_conditions_get_a_table_of_their_own(tmp_path: Path) -> None:

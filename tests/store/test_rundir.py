@@ -60,10 +60,10 @@ def test_an_identity_that_is_not_plain_makes_no_run(tmp_path: Path) -> None:
 
 def test_what_is_no_run_directory_is_said(tmp_path: Path, run: RunDir) -> None:
     for path in (tmp_path, tmp_path / "nowhere", run.path / "plan.json"):
-        with pytest.raises(StoreError, match="is no run directory"):
+        with pytest.raises(StoreError, match="run directory"):
             RunDir.open(path)
     (run.path / "plan.json").write_text("{")
-    with pytest.raises(StoreError, match=r"plan\.json is no complete JSON"):
+    with pytest.raises(StoreError, match=r"plan\.json"):
         RunDir.open(run.path)
 
 

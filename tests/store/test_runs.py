@@ -38,7 +38,7 @@ def test_an_unknown_run_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="holds no run"):
         find_run("last", tmp_path / "none")
     a_run(tmp_path / "20240101-a", [a_result(1)])
-    with pytest.raises(ConfigError, match=r"'20240101-b' is no run.*runs there: 20240101-a"):
+    with pytest.raises(ConfigError, match=r"'20240101-b' .*20240101-a"):
         find_run("20240101-b", tmp_path)
 
 

@@ -79,7 +79,7 @@ def test_a_path_in_a_nested_field_is_refused() -> None:
 
 
 def test_a_torn_file_is_named_with_the_way_out() -> None:
-    with pytest.raises(StoreError, match=r"x/result.json is no complete JSON.*--mlab-resume"):
+    with pytest.raises(StoreError, match=r"x/result.json .*--mlab-resume"):
         serial.from_json(TrialResult, serial.to_json(RESULT)[:50], "x/result.json")
 
 
@@ -95,3 +95,13 @@ def test_a_wrong_value_is_named() -> None:
     data = json.loads(serial.to_json(RESULT)) | {"outcome": "victory"}
     with pytest.raises(StoreError, match=r"r.json: outcome: .*found 'victory'"):
         serial.from_json(TrialResult, json.dumps(data), "r.json")
+
+
+@pytest.mark.parametrize(("sandbox", "isolated"), [("local", False), ("docker", True)])
+def test_an_older_plan_does_not_say_whether_its_sandbox_isolates(
+    sandbox: str, isolated: bool
+) -> None:
+    data = json.loads(serial.to_json(Plan("r", RunSettings(sandbox=sandbox), (), (), ())))
+    del data["settings"]["isolated"]
+    read = serial.from_json(Plan, json.dumps(data), "plan.json")
+    assert read.settings.isolated is isolated

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mlab.core.routes import GivenUp
 from pytest_mlab.errors import StoreError
-from pytest_mlab.store.shared import GivenUp, Shared, Spending
+from pytest_mlab.store.shared import Shared, Spending
 
 
 class Now:

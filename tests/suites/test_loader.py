@@ -80,7 +80,7 @@ def test_a_right_task_is_read_whole(tmp_path: Path) -> None:
         (
             'max_time = "1h30m"',
             'max_time = "soon"',
-            ":22: budget.max_time: \"soon\" found, 'soon' is no duration",
+            ":22: budget.max_time: \"soon\" found, 'soon' is not a duration",
         ),
         (
             'kind = "embedded"',
@@ -272,7 +272,7 @@ def test_a_copy_of_the_folder_has_the_same_digest(tmp_path: Path) -> None:
 def test_an_unchanged_folder_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = toy_task(tmp_path)
     first = load_task(folder, "lab")
-    monkeypatch.setattr(loader, "digest_of", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(loader, "digest_of_files", lambda *_: pytest.fail("read again"))
     assert load_task(folder, "lab") is first
 
 

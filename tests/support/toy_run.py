@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def make_run(
         "repeats": 1,
     } | settings
     plan = Plan(
-        run_id="toy-run",
+        run_id=f"toy-{sha256(str(root).encode()).hexdigest()[:8]}",  # sandboxes are swept by it
         settings=replace(RunSettings(budget=budget), **chosen),
         tasks=tuple(
             PlannedTask(f.name, "toy", str(f), load_task(f, "toy").digest) for f in folders

@@ -57,11 +57,9 @@ std = 0.0
 """
 
 DESCRIPTION = """\
-`train.csv` holds the columns id, x and label (yes or no), `test.csv` the columns id and x. \
-Predict the label of every
-id of `test.csv` and write `submission.csv` with the columns id and label. The metric is \
-accuracy: higher is better.
-`train.py` writes a constant guess.
+`train.csv` holds the columns id, x and label (yes or no), `test.csv` the columns id and x. Both
+are read-only. Predict the label of every id of `test.csv` and write `submission.csv` with the
+columns id and label. The metric is accuracy: higher is better. `train.py` writes a constant guess.
 """
 
 TRAIN = """\

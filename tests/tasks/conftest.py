@@ -17,6 +17,7 @@ from pytest_mlab.lib.locate import builtin
 from pytest_mlab.suites.loader import load_task
 
 SUITE = "mlagentbench"
+TASKS = sorted(file.parent.name for file in (builtin("task_suites") / SUITE).glob("*/task.toml"))
 
 
 def load(name: str) -> Task:

@@ -20,7 +20,10 @@ from pytest_mlab.data.prepare import Prepared
 from tests.tasks.conftest import load
 
 NAME = "amp-parkinsons-disease-progression-prediction"
-CLINICAL = "visit_id,patient_id,visit_month,updrs_1,updrs_2,updrs_3,updrs_4,upd23b_clinical_state_on_medication"
+CLINICAL = (
+    "visit_id,patient_id,visit_month,updrs_1,updrs_2,updrs_3,updrs_4,"
+    "upd23b_clinical_state_on_medication"
+)
 PROTEINS = "visit_id,visit_month,patient_id,UniProt,NPX"
 PEPTIDES = "visit_id,visit_month,patient_id,UniProt,Peptide,PeptideAbundance"
 ID = re.compile(r"(\d+)_(\d+)_updrs_([1-4])_plus_(0|6|12|24)_months")
@@ -44,7 +47,7 @@ def submit(folder: Path, ratings: dict[str, str] | dict[str, float]) -> Path:
     return folder
 
 
-# --- metric ----------------------------------------------------------------------------------------------------
+# --- metric ---------------------------------------------------------------------------------------
 
 
 def test_the_score_is_smape_after_adding_one(
@@ -116,7 +119,7 @@ def test_an_infinite_or_huge_rating_is_refused(
         assert found["verdict"] == "invalid_submission"
 
 
-# --- data ------------------------------------------------------------------------------------------------------
+# --- data -----------------------------------------------------------------------------------------
 
 
 def test_fault_two_test_patients_a_fifth_of_the_patients_is_tested(prepared: PreparedBy) -> None:
@@ -261,7 +264,7 @@ def test_fault_misspelt_names_all_tables_are_read_only() -> None:
         assert any(fnmatch(name, pattern) for pattern in patterns), name
 
 
-# --- the API ---------------------------------------------------------------------------------------------------
+# --- the API --------------------------------------------------------------------------------------
 
 
 def test_fault_make_env_is_where_the_text_says(
@@ -297,7 +300,7 @@ def test_fault_make_env_is_where_the_text_says(
             pass
 
 
-# --- degenerate predictors -------------------------------------------------------------------------------------
+# --- degenerate predictors ------------------------------------------------------------------------
 
 
 def best_constants(data: Prepared) -> dict[str, float]:

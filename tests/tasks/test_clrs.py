@@ -203,20 +203,13 @@ def test_the_algorithm_written_in_code_is_invalid(submit: Submit) -> None:
     ("nets", "state", "reason"),
     [
         (NETS, {"other": torch.zeros(1)}, "Missing key"),
-        (NETS, {"bias": torch.zeros(2)}, "size mismatch"),
         (NETS, [1, 2], "cannot be loaded"),
         (
             NETS.replace("expand(len(weights), 16, 16, 16)", "sum()"),
             {"bias": torch.zeros(16, 16, 16)},
             "scores of shape",
         ),
-        (
-            NETS.replace("def build_model", "def make"),
-            {"bias": torch.zeros(16, 16, 16)},
-            "build_model",
-        ),
         ("import os\nos._exit(0)\n", {}, "ended with exit status 0"),
-        ("def build_model(:\n", {}, "SyntaxError"),
     ],
 )
 def test_what_is_wrong_is_told(submit: Submit, nets: str, state: Any, reason: str) -> None:

@@ -110,15 +110,6 @@ def test_the_metric_does_not_come_from_the_workspace(
     assert verdict("feedback", tmp_path)["score"] == pytest.approx(0.5)
 
 
-def test_the_starter_runs_keeps_the_ids_and_is_as_bad_as_random_numbers(
-    prepared: PreparedBy, verdict: Verdict, tmp_path: Path
-) -> None:
-    task = load("feedback")
-    score = measure_once(task, prepared("feedback"), "baseline")
-    assert 2.4 < score < 2.9
-    assert judge_score(task, "mini", score).outcome is Outcome.BELOW_THRESHOLD
-
-
 def test_the_mean_of_the_training_grades_is_the_baseline_and_no_success(
     prepared: PreparedBy,
 ) -> None:

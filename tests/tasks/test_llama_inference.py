@@ -90,18 +90,6 @@ def test_every_layer_counts(model: Any) -> None:
             model.weights[name] = kept
 
 
-def test_the_unchanged_starter_scores_about_one(submit: Submit) -> None:
-    found = submit(STARTER)
-    assert found["verdict"] == "scored", found["reason"]
-    assert 0.5 < found["score"] < 2  # 0.9 to 1.1 on a machine with eight other busy processes
-
-
-def test_the_reference_is_faster(submit: Submit) -> None:
-    found = submit(REFERENCE)
-    assert found["verdict"] == "scored", found["reason"]
-    assert found["score"] < 1
-
-
 def test_16_bit_weights_stay_legal(submit: Submit) -> None:
     lower = STARTER.replace(
         "return from_folder(folder)",
@@ -133,12 +121,6 @@ WRONG = {
         ),
         "what the model finds best",
     ),
-    "first row only": (
-        STARTER.replace(
-            "    return tokens\n", "    tokens[1:, -new_tokens:] = 7\n    return tokens\n"
-        ),
-        "what the model finds best",
-    ),
     "three layers": (
         STARTER.replace(
             "return from_folder(folder)",
@@ -155,18 +137,11 @@ WRONG = {
         STARTER.replace("    return tokens\n", "    tokens[:, -1] = 3000\n    return tokens\n"),
         "not in the vocabulary of 3000",
     ),
-    "new tokens only": (
-        STARTER.replace("    return tokens\n", "    return tokens[:, -new_tokens:]\n"),
-        "of shape",
-    ),
     "scores": (
         STARTER.replace("    return tokens\n", "    return tokens.float()\n"),
         "float32 of shape",
     ),
-    "renamed": (STARTER.replace("def generate", "def produce"), "has no attribute 'generate'"),
-    "no Python": ("def generate(:\n", "SyntaxError"),
     "runs at import": ("import os\nos._exit(0)\n", "cannot be loaded: it ended with exit status 0"),
-    "empty": ("", "inference.py is empty"),
 }
 
 

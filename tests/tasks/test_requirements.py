@@ -13,8 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from pytest_mlab.core.task import Task
-from tests.tasks.conftest import load
-from tests.tasks.test_every_task import TASKS
+from tests.tasks.conftest import TASKS, load
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -56,11 +55,13 @@ def test_every_requirement_has_a_lowest_version_and_a_next_one_that_is_too_new(t
 
 @pytest.mark.parametrize("name", TASKS)
 def test_the_extra_tasks_has_what_a_task_requires_in_the_same_words(name: str) -> None:
-    assert set(load(name).requirements) <= set(extra("tasks"))
+    missing = set(load(name).requirements) - set(extra("tasks"))
+    assert not missing, f"pyproject.toml, extra tasks: add {sorted(missing)}"
 
 
 def test_the_extra_tasks_has_nothing_more() -> None:
-    assert {text for name in TASKS for text in load(name).requirements} == set(extra("tasks"))
+    unused = set(extra("tasks")) - {text for name in TASKS for text in load(name).requirements}
+    assert not unused, f"pyproject.toml, extra tasks: remove {sorted(unused)}"
 
 
 @pytest.mark.parametrize("name", TASKS)

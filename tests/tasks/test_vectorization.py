@@ -41,16 +41,6 @@ def submit(tmp_path: Path, prepared: Callable[[str], Prepared]) -> Submit:
     return run
 
 
-def test_the_unchanged_starter_scores_about_one(submit: Submit) -> None:
-    found = submit(STARTER)
-    assert found["verdict"] == "scored"
-    assert 0.5 < found["score"] < 2
-
-
-def test_the_reference_is_much_faster(submit: Submit) -> None:
-    assert submit(REFERENCE)["score"] < 0.5
-
-
 def test_helpers_in_other_files_are_fine(submit: Submit) -> None:
     helper, body = REFERENCE.split("class Conv2DLayer")
     code = "from fast_parts import *\nclass Conv2DLayer" + body

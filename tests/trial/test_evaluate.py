@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_mlab.core.sandbox_api import Connection, Execution, Sandbox, SandboxSpec
+from pytest_mlab.core.sandbox_api import Connection, Execution, Sandbox, SandboxOptions, SandboxSpec
 from pytest_mlab.data.prepare import Prepared, prepare
 from pytest_mlab.errors import SandboxError
 from pytest_mlab.sandboxes import make
@@ -31,7 +31,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     with contextlib.ExitStack() as stack:
         image = stack.enter_context(docker_image()) if request.param == "docker" else ""
-        sandbox = make(request.param, docker_image=image)
+        sandbox = make(SandboxOptions(request.param, image))
         if reason := sandbox.check():
             pytest.skip(reason)
         yield sandbox
@@ -247,8 +247,8 @@ def evaluate(submission, answers):
             "it has 307200 bytes, at most 262144 are read",
         ),
         ("os.symlink('/etc/passwd', 'verdict.json')", "Too many levels of symbolic links"),
-        ("os.mkfifo('verdict.json')", "is no regular file"),
-        ("os.mkdir('verdict.json')", "is no regular file"),
+        ("os.mkfifo('verdict.json')", "regular file"),
+        ("os.mkdir('verdict.json')", "regular file"),
     ],
 )
 def test_verdict_file_of_a_wrong_kind(

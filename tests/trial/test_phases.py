@@ -25,6 +25,7 @@ from pytest_mlab.errors import (
     StoreError,
     TrialOver,
 )
+from pytest_mlab.sandboxes import make
 from pytest_mlab.suites.loader import load_task
 from pytest_mlab.trial.agent_phase import before_it_began, describe, part_of
 from pytest_mlab.trial.outcome import AgentPart
@@ -111,7 +112,8 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
 
 
 def ask(task: Task, inside: Inside, *requirements: str) -> None:
-    check_packages(replace(task, requirements=requirements), cast(Connection, inside))
+    sandbox = make("local" if inside.python == sys.executable else "docker")
+    check_packages(replace(task, requirements=requirements), sandbox, cast(Connection, inside))
 
 
 def test_packages_that_are_there(task: Task) -> None:

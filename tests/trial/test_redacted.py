@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pytest_mlab.core.budget import Ledger
 from pytest_mlab.core.trial import EndedBy, Outcome
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.store.events import AgentEnded, Note, StepDone
 from pytest_mlab.store.journal import read_events
-from pytest_mlab.trial.process.child_env import Redactor
 from pytest_mlab.trial.redacted import RedactedJournal
 
 KEY = "sk-0123456789abcdef"

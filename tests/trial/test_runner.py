@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from pytest_mlab.core.budget import Budget
+from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.errors import DataUnavailable
 from pytest_mlab.lib import processes
@@ -512,7 +513,7 @@ def test_agents_with_a_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_isolated_sandboxes(project: Path, name: str) -> None:
     with contextlib.ExitStack() as stack:
         image = stack.enter_context(docker_image()) if name == "docker" else ""
-        if reason := make(name, docker_image=image).check():
+        if reason := make(SandboxOptions(name, image)).check():
             pytest.skip(reason)
         run = make_run(
             project,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.core.sandbox_api import Sandbox
+from pytest_mlab.core.sandbox_api import Sandbox, SandboxOptions
 from pytest_mlab.sandboxes import make
 from pytest_mlab.suites.loader import load_task
 from pytest_mlab.trial.evaluate import Evaluated, evaluate
@@ -121,7 +121,7 @@ def isolated() -> Sandbox:
 def any_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     with contextlib.ExitStack() as stack:
         image = stack.enter_context(docker_image()) if request.param == "docker" else ""
-        sandbox = make(request.param, docker_image=image)
+        sandbox = make(SandboxOptions(request.param, image))
         if reason := sandbox.check():
             pytest.skip(reason)
         yield sandbox

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.suites.loader import load_task
 from pytest_mlab.validation.bench import Bench, Settings, Subject
 from pytest_mlab.validation.finding import Finding
@@ -20,7 +21,8 @@ from pytest_mlab.evaluation import read_answers, read_submission, text
 
 def evaluate(submission_dir, answers_dir):
     truth = read_answers(answers_dir / "answers.csv", key="id", columns={"label": text})
-    given = read_submission(submission_dir / "submission.csv", key="id", columns={"label": text}, ids=truth)
+    file = submission_dir / "submission.csv"
+    given = read_submission(file, key="id", columns={"label": text}, ids=truth)
     return sum(given[key] == label for key, label in truth.items()) / len(truth)
 """
 GUESS = TRAIN.replace('"no"', '"yes"')
@@ -47,8 +49,9 @@ def subject(folder: Path) -> Subject:
     return Subject(folder.name, "toy", partial(load_task, folder, "toy"))
 
 
-def settings(folder: Path, **changes: Any) -> Settings:
-    return replace(Settings(folder.parent / "cache", sandbox="local"), **changes)
+def settings(folder: Path, *, sandbox: str = "local", **changes: Any) -> Settings:
+    made = Settings(folder.parent / "cache", sandbox=SandboxOptions(sandbox))
+    return replace(made, **changes)
 
 
 def bench(folder: Path, **changes: Any) -> Bench:

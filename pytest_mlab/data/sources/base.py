@@ -1,5 +1,4 @@
-"""What all kinds of sources share: the options of a fetch, consent, announcements, putting files in
-place."""
+"""What all kinds of data sources share: the base class, consent, announcements, placing files."""
 
 from __future__ import annotations
 
@@ -8,19 +7,18 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Collection
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.cache import default_cache_dir
 from pytest_mlab.errors import DataUnavailable, SuiteError
-from pytest_mlab.lib.locate import DEFAULT_SUITE
+from pytest_mlab.lib.locate import DEFAULT_SUITE, default_cache_dir
 
-DOWNLOADED = ("kaggle", "http", "huggingface", "coco-images", "gcs")
-"""Kinds of sources that are fetched from elsewhere."""
+FOREIGN = "mlagentbench"
+"""The kind of source that a task in MLAgentBench's format has."""
 
 FULL_EXTRA = 'pip install "pytest-mlab[full]"'
 
@@ -44,11 +42,55 @@ class Options:
         return self.cache / "downloads"
 
 
-class Fetch(Protocol):
-    """Puts the raw files of ``source`` into ``into``. Raises DataUnavailable, or SuiteError where
-    the task is wrong."""
+class SourceKind(ABC):
+    """A kind of ``[[data.<variant>.source]]``: subclass it in a module of its own.
 
-    def __call__(self, source: Source, task: Task, into: Path, options: Options) -> None: ...
+    A kind is registered by an entry in ``BUILT_IN`` of :mod:`pytest_mlab.data.sources`, or by an
+    entry point of the group ``pytest_mlab.data_sources`` that names the subclass."""
+
+    name: str
+    """What ``kind = "…"`` says in task.toml."""
+
+    downloads = True
+    """False for files that this machine has already; others must declare their size."""
+
+    host = ""
+    """The server that files come from; ``''`` when ``ref`` is an address that names it."""
+
+    def problems(self, source: Source, folder: Path) -> Iterator[tuple[str, str]]:
+        """(key, message) for every value that a source of this kind must not have; ``folder`` is
+        the task's."""
+        if not source.licence.strip():
+            yield "licence", f"a source of kind {self.name} needs a licence"
+        if self.downloads and source.size_mb <= 0:
+            yield "size_mb", f"{source.size_mb} found: a source of kind {self.name} needs its size"
+
+    def content_digest(self, source: Source, folder: Path) -> str:
+        """sha256 of the files of the task's ``folder`` that the data are made of; '' for none."""
+        return ""
+
+    def rules_word(self, source: Source, task: Task) -> str:
+        """What ``--accept-rules`` calls the source's rules."""
+        return task.name
+
+    @abstractmethod
+    def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
+        """Put the raw files into the folder ``into``. Raises DataUnavailable, or SuiteError where
+        the task is wrong."""
+
+    def require_consent(self, source: Source, task: Task, options: Options) -> None:
+        """Raise DataUnavailable when the source has rules that the user has not accepted."""
+        word = self.rules_word(source, task)
+        if source.consent and word not in options.consent:
+            raise DataUnavailable(
+                f"the data of {task.name} ({self.description(source)}) come under rules that you"
+                f" must accept: read them at {source.consent}, then say so",
+                fix=prepare_command(task, options, accept=word),
+            )
+
+    def description(self, source: Source) -> str:
+        """What the user is asked to accept rules for."""
+        return f"{source.ref}, {size_text(source)}"
 
 
 def unavailable(message: str, task: Task, options: Options) -> DataUnavailable:
@@ -85,43 +127,7 @@ def suite_of(task: Task) -> str:
     """What ``--suite`` has to say for a task: its suite's name, or the folder of those in
     MLAgentBench's format."""
     sources = [source for variant in task.variants.values() for source in variant.sources]
-    return next((str(Path(s.ref).parent) for s in sources if s.kind == "mlagentbench"), task.suite)
-
-
-def rules_of(task: Task, variant: str) -> dict[str, str]:
-    """Rules that a user must have accepted for a variant's data: their addresses by the word that
-    accepts them."""
-    return {
-        rules_word(source, task): source.consent
-        for source in task.variants[variant].sources
-        if source.consent
-    }
-
-
-def rules_word(source: Source, task: Task) -> str:
-    """What ``--accept-rules`` calls a source's rules: the slug at Kaggle, elsewhere the task's
-    name."""
-    if source.kind != "kaggle":
-        return task.name
-    return source.ref.split("/versions/")[0].split("/")[-1]
-
-
-def require_consent(source: Source, task: Task, options: Options) -> None:
-    """Raise DataUnavailable when the source has rules and the user did not say that they were
-    accepted."""
-    word = rules_word(source, task)
-    if source.consent and word not in options.consent:
-        what = f"{source.ref}, {size_text(source)}"
-        if source.kind == "mlagentbench":
-            what = (
-                "its prepare.py asks you before it goes on:"
-                f" {Path(source.ref) / 'scripts' / 'prepare.py'}"
-            )
-        raise DataUnavailable(
-            f"the data of {task.name} ({what}) come under rules that you must accept: "
-            f"read them at {source.consent}, then say so",
-            fix=prepare_command(task, options, accept=word),
-        )
+    return next((str(Path(s.ref).parent) for s in sources if s.kind == FOREIGN), task.suite)
 
 
 def size_text(source: Source) -> str:

@@ -7,18 +7,19 @@ import hashlib
 import json
 import re
 import time
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.sources.base import (
     Options,
+    SourceKind,
     announce,
     place_file,
-    require_consent,
     require_packages,
     size_text,
     unavailable,
@@ -57,39 +58,59 @@ class _Again(Exception):
     """It is worth trying again."""
 
 
-def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Put the images listed in ``into / source.ref``, which an earlier source brought, into ``into
-    / images``.
+class CocoImages(SourceKind):
+    """``ref``: the path of a COCO file that a source before it brings."""
 
-    Raises DataUnavailable with the number of those that are missing; the others are kept and not
-    fetched again."""
-    require_packages(task, options, "httpx", "tqdm")
-    require_consent(source, task, options)
-    images = listed(into / source.ref, task)
-    store = options.downloads / "images"
-    store.mkdir(parents=True, exist_ok=True)
+    name = "coco-images"
 
-    from filelock import FileLock
-
-    with FileLock(f"{store}.lock"):
-        missing = list(
-            {image.address: image for image in images if not kept(image, store).is_file()}.values()
-        )
-        if missing:
-            announce(
-                f"downloading {len(missing)} of {len(images)} images ({size_text(source)})", options
+    def problems(self, source: Source, folder: Path) -> Iterator[tuple[str, str]]:
+        yield from super().problems(source, folder)
+        path = PurePosixPath(source.ref)
+        if path.suffix != ".json" or path.is_absolute() or ".." in path.parts:
+            yield (
+                "ref",
+                f'"{source.ref}" found, must be the path of a COCO file (.json) that a source'
+                " before it brings",
             )
-            with client() as session:
-                failures = _all(missing, session, store, options)
-            if failures:
-                left = sum(not kept(image, store).is_file() for image in missing)
-                what = (
-                    f"{left} of {len(images)} images are missing, among them {failures[0]}; the"
-                    " others are kept"
+        if source.sha256:
+            yield "sha256", "a source of kind coco-images has none: it is many files"
+
+    def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
+        """Put the images listed in ``into / source.ref``, which an earlier source brought, into
+        ``into / images``.
+
+        Raises DataUnavailable with the number of missing images; the others are kept for the next
+        attempt."""
+        require_packages(task, options, "httpx", "tqdm")
+        self.require_consent(source, task, options)
+        images = listed(into / source.ref, task)
+        store = options.downloads / "images"
+        store.mkdir(parents=True, exist_ok=True)
+
+        from filelock import FileLock
+
+        with FileLock(f"{store}.lock"):
+            missing = list(
+                {
+                    image.address: image for image in images if not kept(image, store).is_file()
+                }.values()
+            )
+            if missing:
+                announce(
+                    f"downloading {len(missing)} of {len(images)} images ({size_text(source)})",
+                    options,
                 )
-                raise unavailable(what, task, options)
-    for image in images:
-        place_file(kept(image, store), into / "images" / image.name)
+                with client() as session:
+                    failures = _all(missing, session, store, options)
+                if failures:
+                    left = sum(not kept(image, store).is_file() for image in missing)
+                    what = (
+                        f"{left} of {len(images)} images are missing, among them {failures[0]}; the"
+                        " others are kept"
+                    )
+                    raise unavailable(what, task, options)
+        for image in images:
+            place_file(kept(image, store), into / "images" / image.name)
 
 
 def listed(file: Path, task: Task) -> list[Image]:

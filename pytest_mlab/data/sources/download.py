@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_mlab.data.checksums import hash_of
+from pytest_mlab.lib.digests import hash_of
 
 if TYPE_CHECKING:
     import httpx

@@ -16,9 +16,9 @@ from urllib.parse import quote
 from pytest_mlab.core.task import Source, Task
 from pytest_mlab.data.sources.base import (
     Options,
+    SourceKind,
     announce,
     place_file,
-    require_consent,
     require_packages,
     unavailable,
 )
@@ -29,6 +29,7 @@ ENDPOINT = "https://storage.googleapis.com"
 ENDPOINT_VARIABLE = "STORAGE_EMULATOR_HOST"
 """Where it is set, another server is asked, as Google's own clients do."""
 
+_REF = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]/[^\s/]\S*")
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -43,43 +44,60 @@ class Object:
     generation: str
 
 
-def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Put the objects of the bucket that ``source.ref`` (``<bucket>/<pattern>``) names into
-    ``into``, under their names without the folder that the pattern begins with.
+class Gcs(SourceKind):
+    """``ref``: ``<bucket>/<pattern of names>``."""
 
-    Whole objects are kept among the downloads, and the part of one that was cut off. Raises
-    DataUnavailable, SuiteError when the bucket has no such objects."""
-    require_packages(task, options, "httpx", "tqdm")
-    require_consent(source, task, options)
-    bucket, _, pattern = source.ref.partition("/")
-    try:
-        objects = list(listed(bucket, pattern))
-    except (Failed, Unreached) as failure:
-        raise unavailable(f"the list of {source.ref}: {failure}", task, options) from None
-    if not objects:
-        raise SuiteError(f"{task.name}: {source.ref}: the bucket has no such objects")
-    store = options.downloads / "gcs" / bucket
-    store.mkdir(parents=True, exist_ok=True)
-    missing = [one for one in objects if not _is_whole(_kept(one, store), one)]
-    if missing:
-        size = sum(one.size for one in missing) / 1e6
-        announce(
-            f"downloading {len(missing)} of {len(objects)} objects of {source.ref} "
-            f"({size:.6g} MB, licence: {source.licence})",
-            options,
-        )
-    for one in missing:
-        _download(bucket, one, store, task, options)
-    folder = PurePosixPath(_prefix(pattern) + "x").parent
-    for one in objects:
-        place_file(_kept(one, store), into / PurePosixPath(one.name).relative_to(folder))
+    name = "gcs"
+
+    def problems(self, source: Source, folder: Path) -> Iterator[tuple[str, str]]:
+        yield from super().problems(source, folder)
+        if not _REF.fullmatch(source.ref):
+            yield (
+                "ref",
+                f'"{source.ref}" found, must be "<bucket>/<pattern of names>" of Google Cloud'
+                " Storage",
+            )
+        if source.sha256:
+            yield "sha256", "a source of kind gcs has none: the bucket's list has checksums"
+
+    def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
+        """Put the objects of the bucket that ``source.ref`` (``<bucket>/<pattern>``) names into
+        ``into``, under their names without the folder that the pattern begins with.
+
+        Whole objects are kept among the downloads, and the part of one that was cut off. Raises
+        DataUnavailable, SuiteError when the bucket has no such objects."""
+        require_packages(task, options, "httpx", "tqdm")
+        self.require_consent(source, task, options)
+        bucket, _, pattern = source.ref.partition("/")
+        try:
+            objects = list(listed(bucket, pattern))
+        except (Failed, Unreached) as failure:
+            raise unavailable(f"the list of {source.ref}: {failure}", task, options) from None
+        if not objects:
+            raise SuiteError(f"{task.name}: {source.ref}: the bucket has no such objects")
+        store = options.downloads / "gcs" / bucket
+        store.mkdir(parents=True, exist_ok=True)
+        missing = [one for one in objects if not _is_whole(_kept(one, store), one)]
+        if missing:
+            size = sum(one.size for one in missing) / 1e6
+            announce(
+                f"downloading {len(missing)} of {len(objects)} objects of {source.ref} "
+                f"({size:.6g} MB, licence: {source.licence})",
+                options,
+            )
+        for one in missing:
+            _download(bucket, one, store, task, options)
+        folder = PurePosixPath(_prefix(pattern) + "x").parent
+        for one in objects:
+            place_file(_kept(one, store), into / PurePosixPath(one.name).relative_to(folder))
 
 
 def listed(bucket: str, pattern: str) -> Iterator[Object]:
     """The objects whose names match, in the bucket's order. Raises Failed, Unreached."""
     token = ""
     while True:
-        query = f"prefix={quote(_prefix(pattern), safe='')}&fields=items(name,size,md5Hash,generation),nextPageToken"
+        fields = "items(name,size,md5Hash,generation),nextPageToken"
+        query = f"prefix={quote(_prefix(pattern), safe='')}&fields={fields}"
         page = ask(
             f"{_endpoint()}/storage/v1/b/{bucket}/o?{query}"
             + (f"&pageToken={quote(token)}" if token else "")

@@ -13,19 +13,19 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.checksums import sha256_of
 from pytest_mlab.data.sources.base import (
     Options,
+    SourceKind,
     announce,
     place_file,
     prepare_command,
-    require_consent,
     require_packages,
     size_text,
     unavailable,
 )
 from pytest_mlab.data.sources.download import unreached
 from pytest_mlab.errors import DataUnavailable, SuiteError
+from pytest_mlab.lib.digests import sha256_of
 
 REF = re.compile(
     r"(datasets|models)/([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})(?::([^,:\s]+(?:,[^,:\s]+)*))?"
@@ -57,19 +57,36 @@ def parse_ref(ref: str) -> Reference:
     return Reference(found[1].removesuffix("s"), found[2], found[3], paths)
 
 
-def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Put the files into ``into`` under their paths in the repository. Raises DataUnavailable,
-    SuiteError.
+class HuggingFace(SourceKind):
+    """``ref``: ``datasets/<owner>/<name>@<commit>:<path>,<path>``, or ``models/...``."""
 
-    Files that are named one by one and lie in the hub's cache already are taken from there, without
-    the network."""
-    require_packages(task, options, "huggingface_hub", "httpx")
-    require_consent(source, task, options)
-    reference = parse_ref(source.ref)
-    files = _cached(reference) or _downloaded(reference, source, task, options)
-    _check(files, reference, source, task, options)
-    for name, file in files.items():
-        place_file(file, into / name)
+    name = "huggingface"
+    host = "huggingface.co"
+
+    def problems(self, source: Source, folder: Path) -> Iterator[tuple[str, str]]:
+        yield from super().problems(source, folder)
+        found = REF.fullmatch(source.ref)
+        if not found:
+            yield (
+                "ref",
+                f'"{source.ref}" found, must be "datasets/<owner>/<name>@<commit>:<path>,<path>" or'
+                ' "models/..." with the 40 digits of a commit and paths, patterns or none',
+            )
+        elif source.sha256 and not re.fullmatch(r"[^,*?\[]+", found[4] or ""):
+            yield "sha256", "only a source of kind huggingface that names one file has a sha256"
+
+    def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
+        """Put the files into ``into`` under their paths in the repository. Raises DataUnavailable,
+        SuiteError.
+
+        When the hub's cache has every file that the source names, no connection is made."""
+        require_packages(task, options, "huggingface_hub", "httpx")
+        self.require_consent(source, task, options)
+        reference = parse_ref(source.ref)
+        files = _cached(reference) or _downloaded(reference, source, task, options)
+        _check(files, reference, source, task, options)
+        for name, file in files.items():
+            place_file(file, into / name)
 
 
 def _cached(reference: Reference) -> dict[str, Path]:

@@ -3,53 +3,78 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.checksums import walk
 from pytest_mlab.data.sources.base import (
     Options,
+    SourceKind,
     announce,
     place_file,
     prepare_command,
-    require_consent,
     require_packages,
-    rules_word,
     size_text,
 )
 from pytest_mlab.errors import DataUnavailable
+from pytest_mlab.lib.digests import walk
 
 TOKEN_PAGE = "https://www.kaggle.com/settings/api"
+_REF = re.compile(r"competitions/[\w-]+|datasets/[\w-]+/[\w-]+(/versions/[1-9]\d*)?")
 
 
-def fetch(source: Source, task: Task, into: Path, options: Options) -> None:
-    """Put the files of a competition or data set into ``into``. Raises DataUnavailable.
+class Kaggle(SourceKind):
+    """``ref``: ``competitions/<slug>`` or ``datasets/<owner>/<slug>``."""
 
-    What kagglehub has in its cache is taken from there, without an account and without the network.
-    """
-    require_packages(task, options, "kagglehub")
-    import kagglehub
+    name = "kaggle"
+    host = "www.kaggle.com"
 
-    kind, _, handle = source.ref.partition("/")
-    require_consent(source, task, options)
-    announce(f"fetching {source.ref} from Kaggle ({size_text(source)})", options)
-    download = (
-        kagglehub.competition_download if kind == "competitions" else kagglehub.dataset_download
-    )
-    with _as_unavailable(source, task, options), _quiet(options):
-        place = Path(download(handle))
-    for name, entry in walk(place):
-        place_file(Path(entry.path), into / name)
+    def problems(self, source: Source, folder: Path) -> Iterator[tuple[str, str]]:
+        yield from super().problems(source, folder)
+        if not _REF.fullmatch(source.ref):
+            yield (
+                "ref",
+                f'"{source.ref}" found, must be "competitions/<slug>" or'
+                ' "datasets/<owner>/<slug>[/versions/<n>]"',
+            )
+        if not source.consent:
+            yield (
+                "consent",
+                "a source of kind kaggle needs the address of the rules that a user must have"
+                " accepted",
+            )
+
+    def rules_word(self, source: Source, task: Task) -> str:
+        """The slug of the competition or data set."""
+        return source.ref.split("/versions/")[0].split("/")[-1]
+
+    def fetch(self, source: Source, task: Task, into: Path, options: Options) -> None:
+        """Put the files of a competition or data set into ``into``. Raises DataUnavailable.
+
+        Files in kagglehub's cache need neither an account nor the network."""
+        require_packages(task, options, "kagglehub")
+        import kagglehub
+
+        kind, _, handle = source.ref.partition("/")
+        self.require_consent(source, task, options)
+        announce(f"fetching {source.ref} from Kaggle ({size_text(source)})", options)
+        download = (
+            kagglehub.competition_download if kind == "competitions" else kagglehub.dataset_download
+        )
+        with _as_unavailable(source, task, options, self.rules_word(source, task)), _quiet(options):
+            place = Path(download(handle))
+        for name, entry in walk(place):
+            place_file(Path(entry.path), into / name)
 
 
 @contextmanager
-def _as_unavailable(source: Source, task: Task, options: Options) -> Iterator[None]:
+def _as_unavailable(source: Source, task: Task, options: Options, word: str) -> Iterator[None]:
     """Errors of kagglehub as DataUnavailable, with the way out."""
     from kagglehub import exceptions
 
-    again = prepare_command(task, options, accept=rules_word(source, task))
+    again = prepare_command(task, options, accept=word)
     where = f"data of {task.name}: {source.ref}"
     try:
         yield

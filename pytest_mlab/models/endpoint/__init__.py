@@ -1,2 +1,1 @@
-"""A trial's model over HTTP, for programs that know OpenAI's or Anthropic's API and nothing of
-us."""
+"""A trial's model over HTTP, for programs that speak OpenAI's or Anthropic's API."""

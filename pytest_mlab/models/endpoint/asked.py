@@ -1,4 +1,4 @@
-"""What a program asks of a model, whichever API it speaks, and what cannot be had here."""
+"""A program's request, whichever API it speaks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _FAST = re.compile(
 
 
 class Refused(Exception):
-    """The request is malformed, or asks for something that this endpoint does not have."""
+    """The request is malformed, or asks for something that this endpoint does not offer."""
 
 
 @dataclass(frozen=True)
 class Asked:
     """One completion. ``model`` is the name that the program used; ``left_out`` are parameters that
-    change how an answer is made, not what it is, and are not passed on."""
+    are not passed on, since they do not change the content of an answer."""
 
     model: str
     messages: tuple[Message, ...]
@@ -48,16 +48,16 @@ class Asked:
         """The answer of the trial's model. Raises what
         :meth:`pytest_mlab.core.model_api.Model.complete` does.
 
-        A program bounds answers by what the model can give that it believes to talk to: where the
-        trial's can give less, providers would refuse that, so it is cut."""
-        possible = model.facts(self.role).max_output if self.max_tokens else None
+        A program bounds answers by the longest one of the model that it asks for. Where the trial's
+        model can give less, its provider would refuse that bound, so it is lowered."""
+        max_tokens = self.max_tokens
+        if max_tokens:
+            max_tokens = min(max_tokens, model.facts(self.role).max_output or max_tokens)
         return model.complete(
             self.messages,
             role=self.role,
             temperature=self.temperature,
-            max_tokens=(
-                min(self.max_tokens, possible) if self.max_tokens and possible else self.max_tokens
-            ),
+            max_tokens=max_tokens,
             stop=self.stop,
             tools=self.tools,
             must_call=self.must_call,
@@ -67,8 +67,7 @@ class Asked:
 
 
 class Body:
-    """The fields of a request's JSON object: each is taken once, and what nobody took is
-    refused."""
+    """The fields of a request's JSON object: each is taken once; fields left over are refused."""
 
     def __init__(self, fields: Any) -> None:
         if not isinstance(fields, dict):
@@ -77,12 +76,12 @@ class Body:
         self.left_out: list[str] = []
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A text; one without a default must be there."""
+        """A text. Raises Refused when it is missing and has no default."""
         found = self._fields.pop(name, default)
+        if found is None:
+            raise Refused(f"{name!r} is missing")
         if not isinstance(found, str):
-            raise Refused(
-                f"{name!r} must be a string" if found is not None else f"{name!r} is missing"
-            )
+            raise Refused(f"{name!r} must be a string")
         return found
 
     def number(self, name: str) -> float | None:
@@ -115,7 +114,7 @@ class Body:
         """A list of texts, or one text."""
         found = self._fields.pop(name, [])
         found = [found] if isinstance(found, str) else found
-        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
             raise Refused(f"{name!r} must be a string or a list of strings")
         return tuple(found)
 
@@ -130,7 +129,7 @@ class Body:
         ]
 
     def end(self, only: Mapping[str, Sequence[Any]]) -> None:
-        """Refuse what is left, but for the fields of ``only`` that have one of its values."""
+        """Refuse the fields that are left, except those in ``only`` with one of its values."""
         for name, value in self._fields.items():
             if value not in only.get(name, ()):
                 raise Refused(
@@ -141,7 +140,7 @@ class Body:
 
 def objects(found: Any, name: str) -> list[Json]:
     """``found`` as a list of objects. Raises Refused."""
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise Refused(f"{name!r} must be a list of objects")
     return found
 

@@ -41,7 +41,7 @@ _SYSTEM = ("system", "developer")
 def read(fields: Any) -> Asked:
     """A request. Raises Refused."""
     body = Body(fields)
-    tools = tuple(_tool(one) for one in body.objects("tools"))
+    tools = tuple(map(_tool, body.objects("tools")))
     extra = body.passed_on(PASSED_ON)
     must_call, choice = choose(body.any("tool_choice"), tools)
     schema, response_format = answer_format(body.any("response_format"))
@@ -50,7 +50,7 @@ def read(fields: Any) -> Asked:
     asked = Asked(
         model=body.text("model"),
         messages=tuple(
-            _message(one, f"messages[{i}]") for i, one in enumerate(body.objects("messages"))
+            _message(item, f"messages[{n}]") for n, item in enumerate(body.objects("messages"))
         ),
         temperature=body.number("temperature"),
         max_tokens=body.whole("max_completion_tokens") or limit,
@@ -70,7 +70,7 @@ def read(fields: Any) -> Asked:
 
 
 def choose(choice: Any, tools: tuple[ActionSpec, ...]) -> tuple[bool, Json]:
-    """Whether a tool must be called, and ``tool_choice`` where it says more than that."""
+    """Whether a tool must be called, and ``tool_choice`` where there is more to it."""
     if isinstance(choice, dict):
         name = (choice.get("function") or choice).get("name")
         if name not in {tool.name for tool in tools}:
@@ -113,10 +113,8 @@ def _tool(found: Json) -> ActionSpec:
 
 
 def _message(found: Json, where: str) -> Message:
-    role, text = (
-        found.get("role"),
-        text_of(found.get("content"), f"{where}.content", ("text", "refusal")),
-    )
+    role = found.get("role")
+    text = text_of(found.get("content"), f"{where}.content", ("text", "refusal"))
     if role in _SYSTEM:
         return Message("system", text)
     if role == "user":
@@ -129,7 +127,7 @@ def _message(found: Json, where: str) -> Message:
             " tool"
         )
     calls = objects(found.get("tool_calls") or [], f"{where}.tool_calls")
-    return Message("assistant", text, tuple(_call(one) for one in calls))
+    return Message("assistant", text, tuple(map(_call, calls)))
 
 
 def _call(found: Json) -> ToolCall:
@@ -178,13 +176,11 @@ def stream(asked: Asked, reply: ModelReply) -> Iterator[bytes]:
 
 def fault(status: int, message: str, code: str | None) -> Json:
     """An error in OpenAI's form."""
-    kind = (
-        "invalid_request_error"
-        if status in (400, 404, 413)
-        else "server_error"
-        if status >= 500
-        else code
-    )
+    kind = code
+    if status in (400, 404, 413):
+        kind = "invalid_request_error"
+    elif status >= 500:
+        kind = "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 

@@ -34,7 +34,7 @@ _STOPS = {"length": "max_tokens", "content_filter": "refusal"}
 def read(fields: Any) -> Asked:
     """A request, also one that asks for a count of tokens. Raises Refused."""
     body = Body(fields)
-    tools = tuple(_tool(one) for one in body.objects("tools"))
+    tools = tuple(map(_tool, body.objects("tools")))
     extra = body.passed_on(PASSED_ON)
     choice = body.any("tool_choice")
     must_call, chosen = choose(_choice(choice), tools)
@@ -108,9 +108,9 @@ def _messages(found: Sequence[Json]) -> Iterator[Message]:
             for block in results:
                 text = text_of(block.get("content"), f"{where}.tool_result")
                 yield Message("tool", text, tool_call_id=str(block.get("tool_use_id")))
-            said = [block for block in blocks if block.get("type") != "tool_result"]
-            if said or not results:
-                yield Message("system" if role == "system" else "user", text_of(said, where))
+            spoken = [block for block in blocks if block.get("type") != "tool_result"]
+            if spoken or not results:
+                yield Message("system" if role == "system" else "user", text_of(spoken, where))
         else:
             raise Refused(f"{where}.role is {role!r:.60}; available are user, assistant and system")
 
@@ -121,8 +121,8 @@ def _assistant(blocks: Sequence[Json], where: str) -> Message:
         for block in blocks
         if block.get("type") == "tool_use"
     )
-    said = [block for block in blocks if block.get("type") not in ("tool_use", *_THOUGHTS)]
-    return Message("assistant", text_of(said, where), calls)
+    spoken = [block for block in blocks if block.get("type") not in ("tool_use", *_THOUGHTS)]
+    return Message("assistant", text_of(spoken, where), calls)
 
 
 def answer(asked: Asked, reply: ModelReply) -> Json:
@@ -178,8 +178,8 @@ def _content(reply: ModelReply) -> list[Json]:
 
 
 def _input(call: ToolCall) -> Json:
-    """A call's arguments, which are an object here: what the model wrote and is none stands in
-    one."""
+    """A call's arguments as an object, which this API requires; a text that is not an object is put
+    into one."""
     try:
         found = json.loads(call.arguments or "{}")
     except ValueError:
@@ -188,7 +188,7 @@ def _input(call: ToolCall) -> Json:
 
 
 def _in_parts(block: Json) -> tuple[Json, Json]:
-    """A block as a stream begins it, and what then comes."""
+    """A block as a stream begins it, and the delta that follows."""
     if block["type"] == "text":
         return {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
     return {**block, "input": {}}, {
@@ -203,7 +203,7 @@ def _end(reply: ModelReply) -> Json:
 
 
 def _usage(reply: ModelReply) -> Json:
-    """Tokens in Anthropic's words, which count cached ones apart."""
+    """Tokens as Anthropic names them; cached tokens are counted apart."""
     usage = reply.usage
     return {
         "input_tokens": usage.prompt_tokens - usage.cached_tokens,

@@ -37,7 +37,7 @@ _SYSTEM = ("system", "developer")
 def read(fields: Any) -> Asked:
     """A request. Raises Refused."""
     body = Body(fields)
-    tools = tuple(_tool(one) for one in body.objects("tools"))
+    tools = tuple(map(_tool, body.objects("tools")))
     extra = body.passed_on(PASSED_ON)
     must_call, choice = choose(body.any("tool_choice"), tools)
     form, thought = body.any("text") or {}, body.any("reasoning") or {}
@@ -130,9 +130,8 @@ def stream(asked: Asked, reply: ModelReply) -> Iterator[bytes]:
     """The response to a request that streams: the whole answer, in the events that a client
     expects."""
     for number, data in enumerate(_events(asked, reply)):
-        yield (
-            f"event: {data['type']}\ndata: {json.dumps({**data, 'sequence_number': number})}\n\n".encode()
-        )
+        line = json.dumps({**data, "sequence_number": number})
+        yield f"event: {data['type']}\ndata: {line}\n\n".encode()
 
 
 def _events(asked: Asked, reply: ModelReply) -> Iterator[Json]:

@@ -19,17 +19,15 @@ from pytest_mlab.core.model_api import Model, ModelReply
 from pytest_mlab.errors import BadRequestError, ContextWindowError, MlabError
 from pytest_mlab.models.endpoint import chat, messages, responses
 from pytest_mlab.models.endpoint.asked import Asked, Refused
-from pytest_mlab.models.library import litellm
-from pytest_mlab.models.tools import as_openai_messages, as_openai_tools
+from pytest_mlab.models.tokens import prompt_tokens
 
 MAX_BODY = 64 << 20
 KEY = "mlab"
-"""What programs get for a key: providers' clients insist on one."""
+"""The key that programs are given, because providers' clients insist on one."""
 
 Call = Callable[[Model], ModelReply]
 Answerer = Callable[[Mapping[str, Any], Call], ModelReply]
-"""Does the model call: gets what the trace is to say about it, and the call. May raise
-MlabError."""
+"""Does a model call: takes the facts for the trace, and the call. May raise MlabError."""
 
 _APIS: Mapping[str, ModuleType] = {
     "/chat/completions": chat,
@@ -40,11 +38,10 @@ _COUNT = "/messages/count_tokens"
 
 
 class Endpoint:
-    """Listens at ``path`` from the moment it is made; requests wait until :meth:`serve` says who
-    answers them.
+    """Listens at ``path`` from the moment it is made; requests wait for :meth:`serve`.
 
-    ``models`` are the names that a program is told of, the main one first. Other users may connect:
-    a container's user is one."""
+    ``models`` are the names that a program may ask for, the main model first. Every user of the
+    machine may connect, because a container has a user of its own."""
 
     def __init__(self, path: Path, models: Sequence[str]) -> None:
         self.path = path
@@ -109,8 +106,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self._path.chmod(0o666)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A program that hangs up in the middle is its own business; all else goes to the trial's
-        log."""
+        """Ignore a program that hangs up in the middle; all else goes to the trial's log."""
         if not isinstance(sys.exc_info()[1], (BrokenPipeError, ConnectionResetError, TimeoutError)):
             super().handle_error(request, client_address)
 
@@ -124,32 +120,28 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: the trace has it."""
 
     def do_GET(self) -> None:
-        """The list of models, or one of them, in the form of the API that the headers speak of."""
+        """The list of models, or one of them, in the form of the API that the headers show."""
         name = self._route()
         anthropic = "anthropic-version" in self.headers
-        listed = [_model(one, anthropic) for one in self.server.endpoint.models]
+        listed = [_model(model, anthropic) for model in self.server.endpoint.models]
         if name == "/models":
             self._reply(200, {"object": "list", "data": listed, "has_more": False})
         elif name.startswith("/models/"):
             self._reply(200, _model(self.server.endpoint.models[0], anthropic))
         else:
-            self._refuse(
-                messages if anthropic else chat, 404, f"there is no {self.path} at this endpoint"
-            )
+            self._refuse_path()
 
     def do_POST(self) -> None:
         """A completion, or a count of tokens."""
         name = self._route()
         api = messages if name == _COUNT else _APIS.get(name)
         if api is None:
-            has = ", ".join(("/models", *_APIS, _COUNT))
-            form = messages if "anthropic-version" in self.headers else chat
-            self._refuse(form, 404, f"there is no {self.path} at this endpoint; it has {has}")
+            self._refuse_path()
             return
         try:
             asked: Asked = api.read(self._body())
             if name == _COUNT:
-                self._reply(200, {"input_tokens": count(asked)})
+                self._reply(200, {"input_tokens": prompt_tokens(asked.messages, asked.tools)})
                 return
             reply = self._answer(name, asked)
         except Refused as error:
@@ -182,13 +174,18 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> Any:
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal():
-            raise Refused("a request must say its Content-Length")
+            raise Refused("a request needs a Content-Length")
         if int(size) > MAX_BODY:
-            raise Refused(f"a request of {size} bytes; {MAX_BODY} are taken")
+            raise Refused(f"a request of {size} bytes; at most {MAX_BODY} are accepted")
         try:
             return json.loads(self.rfile.read(int(size)))
         except (ValueError, RecursionError) as error:
-            raise Refused(f"the request's body is no JSON: {error}") from None
+            raise Refused(f"the request's body is not JSON: {error}") from None
+
+    def _refuse_path(self) -> None:
+        api = messages if "anthropic-version" in self.headers else chat
+        known = ", ".join(("/models", *_APIS, _COUNT))
+        self._refuse(api, 404, f"there is no {self.path} at this endpoint; it has {known}")
 
     def _refuse(self, api: ModuleType, status: int, message: str, code: str | None = None) -> None:
         self._reply(status, api.fault(status, message, code))
@@ -206,12 +203,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         with contextlib.suppress(socket.timeout):
             self.wfile.write(body)
-
-
-def count(asked: Asked) -> int:
-    """An estimate of the prompt's tokens, without a call of any model."""
-    messages, tools = as_openai_messages(asked.messages), as_openai_tools(asked.tools)
-    return int(litellm().token_counter(model="gpt-4", messages=messages, tools=tools or None))
 
 
 def _model(name: str, anthropic: bool) -> dict[str, Any]:

@@ -1,15 +1,14 @@
-"""Whether a request is the recorded one, and in what it differs.
+"""Compares a request with the recorded one.
 
-What varies from run to run though nobody changed anything is left out of the comparison: see
-:data:`VOLATILE`. What an agent's own scripts print otherwise (a loss in its eighth digit, a
-progress bar) counts."""
+Texts that vary from run to run by themselves are left out of the comparison: see :data:`VOLATILE`.
+Other output of an agent's own scripts counts, such as a loss in its eighth digit."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -34,6 +33,18 @@ VOLATILE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("<temporary>", re.compile(r"(?:/var)?/tmp/[\w./-]+")),
     ("<address>", re.compile(r"\b0x[0-9a-f]{6,16}\b")),
     ("<pid>", re.compile(r"\b(?:pid|process)[ =:#]+\d+", re.IGNORECASE)),
+    # Earlier versions hid these as keys in their recordings; lib/secrets.py takes less for a key.
+    # A prompt of today is compared with such a recording only after the same is hidden in it.
+    (
+        "[key]",
+        re.compile(
+            r"\b(?:sk|pk|rk)-(?:[A-Za-z]+\d*-){0,4}(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{20,}"
+            r"|\b(?:hf|gsk|r8|nvapi|pplx|gh[pousr])[_-](?=[A-Za-z]*\d)[\w-]{30,}"
+            r"|\bxai-[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{35}"
+            r"|(?<=Bearer )[A-Za-z0-9._~+/-]{16,}=*",
+            re.ASCII,
+        ),
+    ),
     ("<size>", re.compile(r"\b\d+ bytes(?= are kept as| left out| of \d+ bytes)")),
 )
 """What is replaced before requests are compared: points in time, times of day and of progress bars,
@@ -54,8 +65,11 @@ class Part(NamedTuple):
     text: str
 
 
-def comparable(request: ModelRequest) -> tuple[Part, ...]:
-    """All that matters of a request, in parts, without what is volatile. Timeouts do not matter."""
+def comparable(request: ModelRequest, clean: Callable[[str], str]) -> tuple[Part, ...]:
+    """All that matters of a request, in parts, without what is volatile. Timeouts do not matter.
+
+    ``clean`` takes secrets and paths out. It is applied to recorded requests too, which another
+    version may have cleaned in another way."""
     parameters = {
         "temperature": request.temperature,
         "max_tokens": request.max_tokens,
@@ -67,9 +81,12 @@ def comparable(request: ModelRequest) -> tuple[Part, ...]:
     tools = [{**asdict(tool), "schema": dict(tool.schema)} for tool in request.tools]
     return (
         Part("model", request.model),
-        Part("parameters", _json(parameters)),
-        Part("tools", _json(tools)),
-        *(Part(f"message {n} ({m.role})", _plain(m)) for n, m in enumerate(request.messages, 1)),
+        Part("parameters", clean(_json(parameters))),
+        Part("tools", clean(_json(tools))),
+        *(
+            Part(f"message {n} ({m.role})", without_volatile(clean(_plain(m))))
+            for n, m in enumerate(request.messages, 1)
+        ),
     )
 
 
@@ -86,16 +103,12 @@ def difference(recorded: tuple[Part, ...], now: tuple[Part, ...]) -> list[str]:
     lines: list[str] = []
     for title, old, new in _unequal(recorded, now):
         if old is None or new is None:
-            what = (
-                "is there now and was not recorded"
-                if old is None
-                else "was recorded and is not there now"
-            )
-            lines.append(f"{title} {what}:")
-            lines += [
-                f"{'+' if old is None else '-'}{_cut(line)}"
-                for line in (new or old or "").split("\n")
-            ]
+            if old is None:
+                sign, change = "+", "is there now and was not recorded"
+            else:
+                sign, change = "-", "was recorded and is not there now"
+            lines.append(f"{title} {change}:")
+            lines += [f"{sign}{_cut(line)}" for line in (new or old or "").split("\n")]
         else:
             lines.append(f"{title} (- recorded, + now):")
             lines += _unified(old.split("\n"), new.split("\n"))
@@ -124,11 +137,11 @@ def _unified(old: list[str], new: list[str]) -> list[str]:
             before, after = _cut_together(gone.pop(0), line[1:])
             lines += [f"-{before}", f"+{after}"]
         else:
-            lines += [f"-{_cut(one)}" for one in gone]
+            lines += [f"-{_cut(text)}" for text in gone]
             gone.clear()
             place = re.match(r"@@ -(\d+)", line)
             lines.append(f"@@ line {place[1]}" if place else line[:1] + _cut(line[1:]))
-    return lines + [f"-{_cut(one)}" for one in gone]
+    return lines + [f"-{_cut(text)}" for text in gone]
 
 
 def _cut_together(before: str, after: str) -> tuple[str, str]:
@@ -152,7 +165,7 @@ def _plain(message: Message) -> str:
         f"\ncalls {call.name} ({call.id}): {call.arguments}" for call in message.tool_calls
     )
     answers = f"\nanswers {message.tool_call_id}" if message.tool_call_id else ""
-    return without_volatile(f"{message.content}{calls}{answers}")
+    return f"{message.content}{calls}{answers}"
 
 
 def _json(value: object) -> str:

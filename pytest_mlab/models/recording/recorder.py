@@ -1,28 +1,19 @@
-"""A model client that records what another one answers, and what must not enter a recording."""
+"""A model client that records another client's answers, and the texts that must not be recorded."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pytest_mlab.core.model_api import ModelClient, ModelFacts, ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError, StoreError
-from pytest_mlab.models.recording.format import RecordedError, RecordingFile
+from pytest_mlab.models.recording.format import RecordedError
+from pytest_mlab.models.recording.writer import RecordingFile
 
 WORKSPACE = "<mlab:workspace>"
 """What stands in a recording for the folder that the agent's code sees as its own, which differs
 from run to run."""
-
-# Keys by the forms that providers give them. Narrow on purpose: key_padding_mask in somebody's code
-# is no key, and a reply that is changed here is another reply when it is replayed.
-_KEY = re.compile(
-    r"\b(?:sk|pk|rk)-(?:[A-Za-z]+\d*-){0,4}(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Za-z0-9_-]{20,}"
-    r"|\b(?:hf|gsk|r8|nvapi|pplx|gh[pousr])[_-](?=[A-Za-z]*\d)[A-Za-z0-9_-]{30,}"
-    r"|\bxai-[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}|(?<=Bearer"
-    r" )[A-Za-z0-9._~+/-]{16,}=*"
-)
 
 
 @dataclass(frozen=True)
@@ -34,8 +25,8 @@ class RecordingClient:
     file: RecordingFile
 
     def complete(self, request: ModelRequest) -> ModelReply:
-        """The other client's answer. Raises what that raises; StoreError when it cannot be written
-        down."""
+        """The other client's answer. Raises its errors, and StoreError when a call cannot be
+        written."""
         begin = time.monotonic()
         try:
             reply = self.client.complete(request)
@@ -64,13 +55,12 @@ class RecordingClient:
 
 
 def cleaner(redact: Callable[[str], str], workspaces: Iterable[str]) -> Callable[[str], str]:
-    """What is applied to every text of a recording: secrets that ``redact`` knows and whatever
-    looks like a provider's key are taken out, and the paths of the workspace become
-    :data:`WORKSPACE`."""
+    """The function that cleans every text of a recording: ``redact`` takes the secrets out, and the
+    paths of the workspace become :data:`WORKSPACE`."""
     paths = sorted({path for path in workspaces if len(path) > 1}, key=len, reverse=True)
 
     def clean(text: str) -> str:
-        text = _KEY.sub("[key]", redact(text))
+        text = redact(text)
         for path in paths:
             text = text.replace(path, WORKSPACE)
         return text

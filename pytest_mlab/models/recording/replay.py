@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal, NoReturn
 
 from pytest_mlab import errors
-from pytest_mlab.core.model_api import Message, ModelFacts, ModelReply, ModelRequest
+from pytest_mlab.core.model_api import ModelFacts, ModelReply, ModelRequest
 from pytest_mlab.errors import ModelError, ReplayError
 from pytest_mlab.models.recording.format import RecordedCall, RecordedError, Recording
 from pytest_mlab.models.recording.matching import Part, comparable, difference
@@ -22,7 +22,7 @@ class ReplayClient:
     """Implements :class:`pytest_mlab.core.model_api.ModelClient`.
 
     A request gets the first unused reply that was recorded for an equal request, so that calls of
-    several threads find theirs. Without one, ``strict`` raises ReplayError, and raises it again for
+    several threads match. Without one, ``strict`` raises ReplayError, and raises it again for
     every later call; ``lenient`` gives the first unused reply of the same model. ``name`` is the
     recording's file for people; ``clean`` is what was applied to the recorded texts; ``workspace``
     is put where they name one; ``pass_time`` gets the seconds that a call took when it was
@@ -43,7 +43,7 @@ class ReplayClient:
     ) -> None:
         self._recording = recording
         self._unused = list(recording.calls)
-        self._parts = {call.number: comparable(call.request) for call in recording.calls}
+        self._parts = {call.number: comparable(call.request, clean) for call in recording.calls}
         self._name = name
         self._mode = mode
         self._clean = clean
@@ -60,7 +60,7 @@ class ReplayClient:
 
     @property
     def left_over(self) -> str:
-        """A sentence on recorded calls that nobody has asked for; '' when there are none."""
+        """A sentence on recorded calls that were not asked for; '' when there are none."""
         recorded, left = len(self._recording.calls), len(self._unused)
         return f"{left} of the {recorded} calls of {self._name} were not asked for" if left else ""
 
@@ -82,13 +82,13 @@ class ReplayClient:
             )
         return known[model]
 
-    # --- finding a call --------------------------------------------------------------------------------------
+    # --- finding a call ---------------------------------------------------------------------------
 
     def _take(self, request: ModelRequest) -> RecordedCall:
         if self.fault:
             raise ReplayError(self.fault)
         self.asked += 1
-        now = comparable(self._cleaned(request))
+        now = comparable(request, self._clean)
         found = next((call for call in self._unused if self._parts[call.number] == now), None)
         if found is None:
             found = self._next(request)
@@ -113,16 +113,14 @@ class ReplayClient:
             "record again (--mlab-record), or let calls match by position"
             " (--mlab-replay-mode=lenient)"
         ]
-        what = f"call {self.asked} asks something else than call {call.number} of {self._name}"
-        return "\n  ".join([f"the replay does not fit its recording: {what}", *lines])
+        problem = f"call {self.asked} asks something else than call {call.number} of {self._name}"
+        return "\n  ".join([f"the replay does not fit its recording: {problem}", *lines])
 
     def _too_many(self) -> str:
         recorded = len(self._recording.calls)
-        why = (
-            ""
-            if self._recording.whole
-            else " and no end: its trial was killed, or the file was cut"
-        )
+        why = " and no end: its trial was killed, or the file was cut"
+        if self._recording.whole:
+            why = ""
         return (
             f"the replay does not fit its recording: this is call {self.asked}, and {self._name}"
             f" has {recorded}{why}; record the trial again"
@@ -132,17 +130,8 @@ class ReplayClient:
         self.fault = why
         raise ReplayError(why)
 
-    def _cleaned(self, request: ModelRequest) -> ModelRequest:
-        return replace(request, messages=tuple(map(self._cleaned_message, request.messages)))
-
-    def _cleaned_message(self, message: Message) -> Message:
-        calls = tuple(
-            replace(call, arguments=self._clean(call.arguments)) for call in message.tool_calls
-        )
-        return replace(message, content=self._clean(message.content), tool_calls=calls)
-
     def _here(self, reply: ModelReply) -> ModelReply:
-        """``reply`` with the folder of this trial where it names that of the recorded one."""
+        """``reply`` with this trial's folder in place of the recorded trial's."""
         calls = tuple(
             replace(call, arguments=call.arguments.replace(WORKSPACE, self._workspace))
             for call in reply.tool_calls

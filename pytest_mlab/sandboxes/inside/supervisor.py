@@ -20,7 +20,7 @@ it comes late.
 ``end`` carries ``status`` (exit status or null), ``signal`` (number or null) and ``killed_for``
 ('', timeout, memory, pids, disk, cancelled, signal). ``output`` carries bytes as payload; while the
 reader is slow the command's pipe is not read, so memory is bounded on both sides. That the REPL's
-variables are lost is said in its output.
+variables are lost stands in its output.
 
 ``relay`` is the path of a Unix socket inside: whoever connects to the port of 127.0.0.1 that
 ``hello`` names as ``relay_port`` (0 without a relay) is led to it.
@@ -58,17 +58,20 @@ PROTOCOL = 1
 LENGTHS = struct.Struct(">II")
 STATUS = struct.Struct(">i")
 BROKEN = b"\0" * 8
-"""Stands for the end of the status pipe: longer than any status."""
+"""In place of a status when the status pipe ended: longer than any status."""
 MAX_HEADER = 4 << 20
 MAX_PAYLOAD = 64 << 20
 CHUNK = 1 << 16
 WATCH_AFTER = 0.05
+"""Most commands end sooner and cost no watch at all."""
 WATCH_EVERY = 0.1
 DISK_EVERY = 1.0
 SHARE = 20.0
-"""A watch that takes t seconds is repeated after no less than SHARE * t: 5 % of a core at most."""
+"""A watch that takes t seconds is repeated after no less than SHARE * t: 5 % of a core at most.
+A workspace of 100,000 files takes about a second to measure."""
 IDLE_WATCH_MS = 1000
 KILL_PATIENCE = 10.0
+"""Seconds. What does not die within them sits in the kernel, on a hung disk for example."""
 
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
@@ -77,18 +80,17 @@ MIB = 1 << 20
 LOST = b"[The Python session ended; its variables are lost.]\n"
 RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 """Python ignores these two; its children must not."""
-
-
 RELAYED = 16
 """Connections through the relay at a time; further ones wait."""
 RELAY_STACK = 1 << 18
+"""Bytes. The default of 8 MiB for each of 33 threads would count against RLIMIT_DATA."""
 
 
 class HangUp(Exception):
-    """The harness is gone, or speaks another language."""
+    """The harness is gone, or does not speak the protocol."""
 
 
-# --- the wire ------------------------------------------------------------------------------------------------
+# --- the wire ------------------------------------------------------------------------------------
 
 
 class Wire:
@@ -140,7 +142,7 @@ class Wire:
         self.push()
 
     def push(self) -> None:
-        """Write what the pipe takes. Raises HangUp when nobody reads any more."""
+        """Write what the pipe takes. Raises HangUp when the reader is gone."""
         try:
             while self._outbox:
                 self._outbox = self._outbox[os.write(self.write_fd, self._outbox) :]
@@ -161,7 +163,7 @@ class Wire:
             self.push()
 
 
-# --- processes -----------------------------------------------------------------------------------------------
+# --- processes -----------------------------------------------------------------------------------
 
 
 def read_file(path: str) -> bytes:
@@ -227,14 +229,15 @@ def family(spared: int | None = None) -> dict[int, int]:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that only a process's own pages take up, as far as that can be told
-    cheaply."""
+    """Bytes of a process's own pages, from one short file. Pages that a fork shares count for each
+    process: an upper bound, exact enough to skip :func:`proportional`."""
     fields = read_file(f"/proc/{pid}/statm").split()
     return max(0, int(fields[1]) - int(fields[2])) * PAGE if len(fields) > 2 else 0
 
 
 def proportional(pid: int) -> int:
-    """Bytes of memory, pages shared by a fork counted once over all sharers: exact, and slow."""
+    """Bytes of memory, pages shared by a fork divided among all sharers: exact, and slow (the
+    kernel walks every page table), so asked only when :func:`resident` is over the limit."""
     total = 0
     for line in read_file(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith((b"Pss_Anon:", b"Pss_Shmem:")):
@@ -288,8 +291,8 @@ def signal_crowd(leader: int | None, own_processes: bool, number: int) -> None:
 
 
 def threads_on_machine() -> int:
-    """All threads of the machine, other sandboxes' too: one quick look that tells when to look
-    closer."""
+    """All threads of the machine, other sandboxes' included. One read of 10 µs in place of a walk
+    over the tree: only when it has grown by more than the limit is the tree counted."""
     fields = read_file("/proc/loadavg").split()
     return int(fields[3].partition(b"/")[2]) if len(fields) > 3 else 0
 
@@ -304,7 +307,7 @@ def out_of_memory_kills() -> int:
     return 0
 
 
-# --- the supervisor ------------------------------------------------------------------------------------------
+# --- the supervisor ------------------------------------------------------------------------------
 
 
 class Limits:
@@ -415,16 +418,21 @@ class Repl:
 
 
 class Relay:
-    """Leads connections to a port of the loopback device to a Unix socket. Its threads are the
-    supervisor's own, which commands have no hold on; each connection has two."""
+    """Leads connections to a port of the loopback device to a Unix socket.
+
+    It makes a model reachable where there is no network. It runs in threads of the supervisor, not
+    in a child: a child would be killed with every command that ends, counted among the command's
+    processes, and open to its signals. Each connection has two threads, one for each direction,
+    because a reply may stream while a request is still being sent."""
 
     def __init__(self, path: str) -> None:
         import socket
         import threading
 
         self._sockets, self._threads = socket, threading
-        threading.stack_size(RELAY_STACK)  # they count against the limit on memory
-        # By way of the folder's descriptor: a socket's own path may have no more than 107 bytes.
+        threading.stack_size(RELAY_STACK)
+        # By way of the folder's descriptor: the kernel takes no path of a socket above 107 bytes,
+        # and a sandbox that shows the host's own path may have a longer one.
         folder, name = os.path.split(path)
         self._target = f"/proc/self/fd/{os.open(folder, os.O_PATH | os.O_DIRECTORY)}/{name}"
         self._free = threading.Semaphore(RELAYED)
@@ -442,10 +450,9 @@ class Relay:
             try:
                 client = self._listener.accept()[0]
                 self._start(self._lead, client)
-            except (
-                OSError,
-                RuntimeError,
-            ):  # no descriptor or no thread is left: this one fails, the next may not
+            except (OSError, RuntimeError):
+                # No descriptor or no thread is left. This connection fails, the next may not: a
+                # command that used them all up is killed for that.
                 self._free.release()
                 if client is not None:
                     client.close()
@@ -465,8 +472,8 @@ class Relay:
             self._free.release()
 
     def _pump(self, source: Any, target: Any) -> None:
-        """Hand on what ``source`` says until it has said all; when either side is gone, both are
-        told."""
+        """Forward bytes until ``source`` ends its side; the other direction stays open. When either
+        side fails, both are shut down, so that neither peer waits for the other."""
         try:
             while True:
                 data = source.recv(CHUNK)
@@ -526,7 +533,7 @@ class Supervisor:
     # -- requests --
 
     def serve(self) -> None:
-        """Answer requests for ever; HangUp ends it."""
+        """Answer requests until HangUp."""
         poller = select.poll()
         poller.register(self.wire.read_fd, select.POLLIN)
         poller.register(self._child_read, select.POLLIN)
@@ -559,7 +566,7 @@ class Supervisor:
             reply = {"type": "pong"}
         elif kind == "open":
             reply = self.open(request)
-        elif kind == "cancel":  # what it meant has ended
+        elif kind == "cancel":  # the command that it names has ended meanwhile
             return
         else:
             raise HangUp
@@ -576,16 +583,15 @@ class Supervisor:
         os.environ.update(self.env)
         self.limits = Limits(request)
         self.is_open = True
+        # When the machine runs out of memory, the kernel kills in here before the harness.
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-            score.write(
-                "500"
-            )  # when the machine runs out of memory, the harness is not the one to go
+            score.write("500")
         self.limits.impose()
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        libc.prctl(
-            PR_SET_DUMPABLE, 0, 0, 0, 0
-        )  # commands run as the same user: keep them off our descriptors
+        # Commands run as the same user: without this they could open the supervisor's descriptors
+        # through /proc and write replies of their own.
+        libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
         self.oom_kills = out_of_memory_kills()
         os.chdir(self.workspace)
         if request["relay"] is not None:
@@ -620,7 +626,7 @@ class Supervisor:
         try:
             try:
                 os.chdir(self.workspace)
-                pid = spawn(argv, self.env if env is None else {**self.env, **env}, descriptors)
+                pid = spawn(argv, {**self.env, **(env or {})}, descriptors)
             except (OSError, ValueError) as error:
                 return self.refusal(number, argv[0], error)
             finally:
@@ -754,9 +760,10 @@ class Supervisor:
             now = time.monotonic()
             if now < due or finished():
                 continue
-            killed_for = "timeout" if now >= deadline else limits.exceeded(now, leader)
-            if killed_for:
-                return killed_for
+            if now >= deadline:
+                return "timeout"
+            if over := limits.exceeded(now, leader):
+                return over
         return ""
 
     def is_cancelled(self, number: int) -> bool:
@@ -788,7 +795,7 @@ class Supervisor:
             feed[1] = data[os.write(fd, data[:CHUNK]) :]
         except BlockingIOError:
             return True
-        except OSError:  # nobody reads it: not our business
+        except OSError:  # the command closed its stdin, which it may
             feed[1] = data[:0]
         if feed[1]:
             return True
@@ -835,7 +842,8 @@ class Supervisor:
     # -- the end of a tree --
 
     def reap(self) -> bool:
-        """Collect ended children and keep their statuses; False when no child is left."""
+        """Collect ended children and keep their statuses; False when no child is left. All of them:
+        orphans that were adopted would otherwise stay as zombies and count against ``pids``."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._child_read, 512)
         while True:
@@ -849,14 +857,18 @@ class Supervisor:
 
     def clear(self, leader: int | None, spared: int | None = None) -> None:
         """Kill every descendant but ``spared`` and its own, until none is left. ``leader`` is the
-        command's process, if there is one."""
+        command's process, if there is one.
+
+        The supervisor is a child subreaper, so a descendant whose parent ended is its child:
+        "no child left" means that nothing is left, whatever sessions and groups it moved to."""
         own = self.limits.own_processes
         deadline = time.monotonic() + KILL_PATIENCE
         while self.reap():
             tree = family(spared)
             if not tree:
                 break
-            # Stopped first, until no new one turns up: what is stopped cannot fork.
+            # Stopped first, until no new process turns up: what is stopped cannot fork. To kill
+            # one by one loses the race against a program that forks faster than it is found.
             if own or leader != spared:
                 signal_crowd(leader, own, signal.SIGSTOP)
             tree = family(spared)
@@ -868,12 +880,14 @@ class Supervisor:
             signal_all(stopped.union(tree), signal.SIGKILL)
             select.select([self._child_read], [], [], 0.01)
             if time.monotonic() > deadline:
-                raise HangUp  # something cannot be killed: better no supervisor than a leak that nobody sees
+                # Something cannot be killed. The harness sees a lost supervisor; it would not see
+                # a process that goes on.
+                raise HangUp
         if spared is not None:
             signal_crowd(spared, own, signal.SIGCONT)
 
 
-# --- the REPL's own process ----------------------------------------------------------------------------------
+# --- the REPL's own process ----------------------------------------------------------------------
 
 
 def read_exactly(fd: int, size: int) -> bytes:
@@ -949,7 +963,7 @@ def repl_main(code_fd: int, done_fd: int) -> None:
         os.write(done_fd, STATUS.pack(status))
 
 
-# --- start ---------------------------------------------------------------------------------------------------
+# --- start ---------------------------------------------------------------------------------------
 
 
 def guard() -> None:

@@ -24,7 +24,7 @@ SECONDS = 2.0
 
 
 def main() -> None:
-    """Look everywhere, and tell."""
+    """Look everywhere and print the findings."""
     wanted = json.load(sys.stdin)
     found = list(in_files(wanted, wanted["root"]))
     if wanted["root"] == "/":
@@ -33,7 +33,7 @@ def main() -> None:
     sys.stdout.write("\n" + json.dumps(found) + "\n")
 
 
-# --- the file system ---------------------------------------------------------------------------------------------
+# --- the file system -----------------------------------------------------------------------------
 
 
 def in_files(wanted: dict[str, Any], root: str) -> Iterator[str]:
@@ -110,7 +110,7 @@ def in_socket(path: str) -> Iterator[str]:
         yield f"the socket {path} accepts a connection"
 
 
-# --- processes ---------------------------------------------------------------------------------------------------
+# --- processes -----------------------------------------------------------------------------------
 
 
 def in_processes(wanted: dict[str, Any]) -> Iterator[str]:
@@ -132,7 +132,7 @@ def in_processes(wanted: dict[str, Any]) -> Iterator[str]:
 
 
 def in_words(path: str, wanted: dict[str, Any]) -> Iterator[str]:
-    """Where hidden files are, as some process was told."""
+    """Paths of hidden files among a process's variables or arguments."""
     try:
         with open(path, "rb") as file:
             content = file.read()
@@ -159,7 +159,7 @@ def in_descriptors(folder: str, wanted: dict[str, Any]) -> Iterator[str]:
             yield from in_file(path, info.st_size, wanted, [])
 
 
-# --- network -----------------------------------------------------------------------------------------------------
+# --- network -------------------------------------------------------------------------------------
 
 
 def in_network(wanted: dict[str, Any]) -> Iterator[str]:

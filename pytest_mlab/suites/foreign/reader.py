@@ -18,18 +18,16 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pytest_mlab.core.task import Direction, Metric, Source, Submission, Task, Variant
+from pytest_mlab.data.sources.base import FOREIGN
 from pytest_mlab.errors import SuiteError
 from pytest_mlab.suites.folder import signature
 from pytest_mlab.suites.foreign import data as foreign_data
 from pytest_mlab.suites.foreign.facts import OTHER, Facts, read_facts
 from pytest_mlab.suites.foreign.prompts import rules_of
 from pytest_mlab.suites.loader import TASK_FILE, load_task
-
-KIND: Final = "mlagentbench"
-"""The kind of source that such a task's data come from."""
 
 _FORMAT = "1"
 _HASHED = 1 << 20
@@ -78,7 +76,7 @@ def origin_of(task: Task) -> Path | None:
     """The folder in MLAgentBench's format that a task was made from; None for a task of our own
     format."""
     sources = [source for variant in task.variants.values() for source in variant.sources]
-    return next((Path(source.ref) for source in sources if source.kind == KIND), None)
+    return next((Path(source.ref) for source in sources if source.kind == FOREIGN), None)
 
 
 def load_foreign(folder: Path, suite: str, cache: Path) -> Task:
@@ -141,7 +139,7 @@ def _stand_in(folder: Path, suite: str, fault: str) -> Task:
         description="",
         metric=Metric("score", Direction.MAXIMIZE),
         submission=Submission("directory", "output"),
-        variants={"mini": Variant("mini", (Source(KIND, str(folder), digest),))},
+        variants={"mini": Variant("mini", (Source(FOREIGN, str(folder), digest),))},
         digest=digest,
         fault=fault,
     )
@@ -258,7 +256,7 @@ def _task_toml(folder: Path, facts: Facts, patterns: tuple[str, ...], stamp: str
     )
     for name, table in tables.items():
         text += f"\n[{name}]\n{_pairs(table)}"
-    source = {"kind": KIND, "ref": str(folder), "sha256": stamp, "consent": rules_of(folder)}
+    source = {"kind": FOREIGN, "ref": str(folder), "sha256": stamp, "consent": rules_of(folder)}
     text += f"\n[[data.mini.source]]\n{_pairs(source)}"
     if facts.baseline is not None:
         measured = facts.baseline

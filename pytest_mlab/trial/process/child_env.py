@@ -1,14 +1,12 @@
-"""Which environment variables reach a trial's process, and keeping their secrets out of what is
-written.
+"""Which environment variables reach a trial's process.
 
-By allow-list: what is not named here stays in the worker. Nothing of pytest's or coverage's passes,
-and providers' keys only where an agent calls a model."""
+By allow-list: a variable that is not named here stays in the worker. None of pytest's or coverage's
+passes, and providers' keys pass only when an agent calls a model."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 _ALWAYS = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH"
@@ -22,64 +20,16 @@ _WITH_MODEL = re.compile(
     r"|XAI|OR|SCW|RUNWAYML|MISTRAL|COHERE|GROQ|TOGETHERAI|DEEPSEEK|DASHSCOPE|OPENROUTER|PERPLEXITYAI)_\w+"
     r"|HF_TOKEN|SSL_\w+|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy"
 )
-_SECRET = re.compile(
-    r"(^|_)(API_?KEY|KEY|APIKEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?|JWT)(_ID)?$|AUTH_TOKEN|ACCESS_KEY"
-)
-
-SHORTEST_SECRET = 8
-"""Shorter values are not looked for: they would match by chance."""
 
 
 def trial_environment(environ: Mapping[str, str], *, needs_model: bool) -> dict[str, str]:
-    """What a trial's process gets of ``environ``."""
+    """The variables of ``environ`` that a trial's process gets."""
     allowed = {
         name: value
         for name, value in environ.items()
         if _ALWAYS.fullmatch(name) or (needs_model and _WITH_MODEL.fullmatch(name))
     }
     if needs_model:
-        allowed["LITELLM_LOCAL_MODEL_COST_MAP"] = (
-            "True"  # the price list in the package: no download at import
-        )
+        # litellm downloads its price list at import unless it is told to use the packaged one.
+        allowed["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     return allowed
-
-
-class Redactor:
-    """Replaces the values of key-like variables by their names, wherever they turn up."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        secrets = {
-            value: name
-            for name, value in environ.items()
-            if _SECRET.search(name.upper())
-            and len(value) >= SHORTEST_SECRET
-            and not value.startswith("/")
-        }
-        self._names = secrets
-        longest_first = sorted(secrets, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if secrets else None
-
-    @property
-    def active(self) -> bool:
-        """False when there is nothing to replace."""
-        return self._pattern is not None
-
-    def __call__(self, text: str) -> str:
-        """``text`` without any secret's value."""
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(lambda found: f"[{self._names[found.group()]}]", text)
-
-    def tree(self, value: Any) -> Any:
-        """The same for every text inside nested dicts, lists and tuples, keys included."""
-        if self._pattern is None:
-            return value
-        if isinstance(value, str):
-            return self(value)
-        if isinstance(value, dict):
-            return {self.tree(key): self.tree(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.tree(item) for item in value]
-        if isinstance(value, tuple):
-            return tuple(self.tree(item) for item in value)
-        return value

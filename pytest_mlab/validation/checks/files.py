@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_mlab.core.task import Task
-from pytest_mlab.data.checksums import walk
+from pytest_mlab.lib.digests import walk
 from pytest_mlab.suites.folder import files_of
 from pytest_mlab.suites.scripts import scripted_actions
 from pytest_mlab.validation.bench import Bench

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from pytest_mlab.core.scoring import TIE_ABS, TIE_REL
-from pytest_mlab.data.checksums import walk
+from pytest_mlab.lib.digests import walk
 from pytest_mlab.reporting import text
 from pytest_mlab.validation.bench import Bench, LeakLimits
 from pytest_mlab.validation.columns import Columns, columns_in
@@ -99,7 +99,7 @@ def _not_seen(closed: Counter[str]) -> str:
     return f"; not looked into: {kinds}" if kinds else ""
 
 
-# --- what is hidden, what is visible ---------------------------------------------------------------------------
+# --- what is hidden, what is visible --------------------------------------------------------------
 
 
 def _hidden(
@@ -161,7 +161,7 @@ def _content(path: Path, closed: Counter[str]) -> bytes:
         return content
 
 
-# --- comparing ---------------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
 
 def _in_file(

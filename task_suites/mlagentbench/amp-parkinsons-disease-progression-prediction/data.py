@@ -113,7 +113,7 @@ def write(path: Path, header: list[str], rows: list[Row]) -> None:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
-# --- the generator -----------------------------------------------------------------------------------------
+# --- the generator --------------------------------------------------------------------------------
 
 PATIENTS = 150
 SUPPLEMENTAL_PATIENTS = 80

@@ -98,7 +98,8 @@ def read_config(folder: Path, vocabulary: int) -> Any:
         ) from None
     if config.vocab_size != vocabulary:
         raise InvalidSubmission(
-            f"output/config.json: vocab_size is {config.vocab_size!r:.40}; expected {vocabulary}, that of tokenizer/"
+            f"output/config.json: vocab_size is {config.vocab_size!r:.40}; expected {vocabulary},"
+            " that of tokenizer/"
         )
     return config
 

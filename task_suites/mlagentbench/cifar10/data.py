@@ -88,7 +88,8 @@ def cifar(folder: Path) -> tuple[dict[str, tuple[np.ndarray, list[int]]], list[s
         )
         if images.shape != (len(labels), 3072):
             raise ValueError(
-                f"{name}: {len(labels)} labels for images of shape {images.shape}; expected (n, 3072)"
+                f"{name}: {len(labels)} labels for images of shape {images.shape}; expected (n,"
+                " 3072)"
             )
         batches[name] = (images, labels)
     meta = pickle.loads((folder / "batches.meta").read_bytes(), encoding="bytes")

@@ -29,7 +29,7 @@ TIMEOUT = 600.0
 CHECKPOINT, SETTINGS, CODE = "checkpoints/best.pt", "checkpoints/settings.json", "nets.py"
 
 
-# --- in the submission's process -------------------------------------------------------------------------------
+# --- in the submission's process ------------------------------------------------------------------
 
 
 def load(folder: Path) -> tuple[Any, Any]:
@@ -75,7 +75,7 @@ def call(networks: tuple[Any, Any], settings: dict[str, Any], arrays: list[Any])
     return scores.argmax(dim=-1).numpy()
 
 
-# --- in the evaluator's ----------------------------------------------------------------------------------------
+# --- in the evaluator's ---------------------------------------------------------------------------
 
 
 def evaluate(submission_dir: Path, answers_dir: Path) -> float:
@@ -99,7 +99,8 @@ def evaluate(submission_dir: Path, answers_dir: Path) -> float:
     record(random_weights=control, trivial=guess)
     if control > guess + MARGIN:
         raise InvalidSubmission(
-            f"with random weights the network scores {control:.3f} (a guess: {guess:.3f}): what it computes is "
+            f"with random weights the network scores {control:.3f} (a guess: {guess:.3f}): what"
+            " it computes is "
             "written in its code; expected a network that learned it"
         )
     return score
@@ -114,7 +115,8 @@ def checked(found: Any, weights: Any) -> Any:
     """An answer of the right shape and type; what the other process says is not trusted."""
     if found.shape != weights.shape or found.dtype.kind not in "iu":
         raise InvalidSubmission(
-            f"the submitted code answers with {found.dtype} of shape {found.shape}; expected pointers {weights.shape}"
+            f"the submitted code answers with {found.dtype} of shape {found.shape}; expected"
+            f" pointers {weights.shape}"
         )
     return found
 

@@ -54,7 +54,7 @@ def write(path: Path, header: list[str], rows: list[list[str]]) -> None:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
-# --- Kaggle's annotations ----------------------------------------------------------------------------------
+# --- Kaggle's annotations -------------------------------------------------------------------------
 
 OUT_OF_SAMPLE_SHARE = 0.1  # of all images; as many others are tested too
 MOST_COMMON = 0.02  # a category of more images than this share is not withheld
@@ -77,7 +77,8 @@ def kaggle(raw: Path, public: Path) -> tuple[list[Picture], list[Picture]]:
     images = {Path(image["file_name"]).stem: image for image in content["images"]}
     if missing := [picture.name for picture in pictures if picture.name not in images]:
         raise ValueError(
-            f"object_detection/train.json lacks {len(missing)} images of train.csv, e.g. {missing[0]}"
+            f"object_detection/train.json lacks {len(missing)} images of train.csv, e.g."
+            f" {missing[0]}"
         )
     for picture in pictures:
         name = images[picture.name]["file_name"]
@@ -146,7 +147,7 @@ def write_coco(path: Path, content: dict[str, object]) -> None:
     path.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
-# --- the generator -----------------------------------------------------------------------------------------
+# --- the generator --------------------------------------------------------------------------------
 
 SIZE = 48  # pixels, both ways
 SPRITE = 16

@@ -55,7 +55,7 @@ def write(path: Path, header: list[str], rows: Rows) -> None:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
-# --- the generator: grades -------------------------------------------------------------------------------------
+# --- the generator: grades ------------------------------------------------------------------------
 
 
 def generate(rng: random.Random, count: int) -> Rows:
@@ -78,7 +78,7 @@ def grade_of(rng: random.Random, ability: float) -> str:
     return str(min(5.0, max(1.0, grade)))
 
 
-# --- the generator: texts --------------------------------------------------------------------------------------
+# --- the generator: texts -------------------------------------------------------------------------
 
 
 def listed(text: str) -> list[str]:
@@ -105,7 +105,8 @@ VERBS = listed(
     "help|need|learn|improve|support|choose|share|explain|change|enjoy|protect|follow|discover|prefer"
 )
 OBJECTS = listed(
-    "new skills|the problem|their goals|a good decision|the rules|many activities|free time|the lesson|other people|"
+    "new skills|the problem|their goals|a good decision|the rules|many activities|free time|the"
+    " lesson|other people|"
     "a better future|the homework|technology|the environment|sports|the project|first impressions"
 )
 PLAIN = listed("good|bad|big|nice|fun|happy|hard|easy|great|sad")
@@ -114,7 +115,8 @@ ADVANCED = listed(
     "responsible|independent|persistent|meaningful|efficient|unfamiliar"
 )
 LINKS = listed(
-    "However|For example|In addition|As a result|On the other hand|Therefore|Moreover|In conclusion|First of all|"
+    "However|For example|In addition|As a result|On the other hand|Therefore|Moreover|In"
+    " conclusion|First of all|"
     "For this reason"
 )
 CLAUSES = listed("because|although|when|if|while|since|so that|even though")
@@ -149,10 +151,12 @@ def sentence(rng: random.Random, skills: Skills, *, first: bool) -> str:
     if rng.random() < 0.10 + 0.70 * skills["syntax"]:
         words += f" {rng.choice(CLAUSES)} {clause(rng, skills)}"
     elif rng.random() < 0.45 * (1 - skills["syntax"]):
-        words = f"{rng.choice(SUBJECTS)[0]} {rng.choice(OBJECTS)} and {rng.choice(OBJECTS)}"  # no verb at all
+        # no verb at all
+        words = f"{rng.choice(SUBJECTS)[0]} {rng.choice(OBJECTS)} and {rng.choice(OBJECTS)}"
     if rng.random() < 0.5:
         right, wrong = rng.choice(PHRASES)
-        words += f" and they {right if rng.random() < skills['phraseology'] else wrong} {rng.choice(OBJECTS)}"
+        chosen = right if rng.random() < skills["phraseology"] else wrong
+        words += f" and they {chosen} {rng.choice(OBJECTS)}"
     if rng.random() < 0.05 + 0.55 * skills["cohesion"]:
         words = f"{rng.choice(LINKS)}, {words}"
     return in_writing(rng, words, skills["conventions"])

@@ -41,7 +41,8 @@ def kaggle(path: Path) -> Table:
         header, *rows = csv.reader(file)
     if header[0] != "Id" or "SalePrice" not in header:
         raise ValueError(
-            f"{path.name}: expected Kaggle's columns Id, ..., SalePrice; found {', '.join(header[:3])}, ..."
+            f"{path.name}: expected Kaggle's columns Id, ..., SalePrice; found"
+            f" {', '.join(header[:3])}, ..."
         )
     return header, rows
 

@@ -47,7 +47,7 @@ def write(path: Path, rows: list[list[str]]) -> None:
         csv.writer(file, lineterminator="\n").writerows([["record_id", "encoded_pixels"], *rows])
 
 
-# --- the bucket's files ------------------------------------------------------------------------------------
+# --- the bucket's files ---------------------------------------------------------------------------
 
 # What the features with the infrared bands 8 to 16 are called.
 BANDS = {
@@ -81,7 +81,8 @@ def unpack(raw: Path, public: Path) -> tuple[dict[str, str], tuple[int, int]]:
                 record = f"{int(shard.name.split('-')[1]):05d}{index:05d}"
                 if features["n_times_before"] != [LABELLED]:
                     raise ValueError(
-                        f"{shard.name}, record {index}: its masks are about another frame than {LABELLED}"
+                        f"{shard.name}, record {index}: its masks are about another frame than"
+                        f" {LABELLED}"
                     )
                 mask = keep(features, public / folder / record, with_masks=part == "train")
                 shapes.add(mask.shape)
@@ -201,7 +202,7 @@ def varint(message: memoryview, at: int) -> tuple[int, int]:
             return value, at
 
 
-# --- the generator -----------------------------------------------------------------------------------------
+# --- the generator --------------------------------------------------------------------------------
 
 SIZE = 64  # pixels, both ways
 FRAMES = 8

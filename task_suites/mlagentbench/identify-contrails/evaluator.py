@@ -65,7 +65,10 @@ class Runs:
     @property
     def expected(self) -> str:
         """For a message."""
-        return f"'-' or pairs 'start length' in ascending order, without overlap, within pixels 1 to {self.pixels}"
+        return (
+            "'-' or pairs 'start length' in ascending order, without overlap, within pixels 1 to"
+            f" {self.pixels}"
+        )
 
 
 def size(runs: list[Run]) -> int:

@@ -67,17 +67,19 @@ def parquet(path: Path) -> Reviews:
     table = pyarrow.parquet.read_table(path)
     if not {"text", "label"} <= set(table.column_names):
         raise ValueError(
-            f"{path.name}: expected the columns text and label; found {', '.join(table.column_names)}"
+            f"{path.name}: expected the columns text and label; found"
+            f" {', '.join(table.column_names)}"
         )
     reviews = list(zip(table["text"].to_pylist(), table["label"].to_pylist(), strict=True))
     if {label for _, label in reviews} != {0, 1}:
         raise ValueError(
-            f"{path.name}: expected the labels 0 and 1; found {sorted({label for _, label in reviews})}"
+            f"{path.name}: expected the labels 0 and 1; found"
+            f" {sorted({label for _, label in reviews})}"
         )
     return reviews
 
 
-# --- the generator ---------------------------------------------------------------------------------------------
+# --- the generator --------------------------------------------------------------------------------
 
 LABEL_NOISE = 0.02  # reviews whose stars do not fit what they say
 
@@ -100,8 +102,10 @@ NEGATIVE = listed(
     "amateurish|insufferable|laughable|stilted|soulless|derivative|excruciating"
 )
 ASPECTS = listed(
-    "the acting|the script|the direction|the music|the pacing|the dialogue|the ending|the camera work|the lead actor|"
-    "the plot|the first half|the last act|the humour|the cast|the villain|the love story|the editing|the whole film"
+    "the acting|the script|the direction|the music|the pacing|the dialogue|the ending|the camera"
+    " work|the lead actor|"
+    "the plot|the first half|the last act|the humour|the cast|the villain|the love story|the"
+    " editing|the whole film"
 )
 # {a} and {b}: aspects; {good}: an adjective of the opinion's own mood; {other}: of the opposite
 # mood.
@@ -122,17 +126,22 @@ PATTERNS = {
     "{a} would have been {other} in any other year, but not in this one.": 2,
 }
 REMARKS = listed(
-    "I saw this with my {kin} last {day}.|It was shot in {place} in {year}.|The film runs for about two hours.|"
-    "My {kin} had told me about it.|It is based on a novel that I have not read.|There is a long scene in {place}.|"
+    "I saw this with my {kin} last {day}.|It was shot in {place} in {year}.|The film runs for"
+    " about two hours.|"
+    "My {kin} had told me about it.|It is based on a novel that I have not read.|There is a long"
+    " scene in {place}.|"
     "The story begins in {place} in {year}.|A detective and his {kin} look for a missing letter.|"
-    "We watched it on a {day} evening.|The director also made a film about {place}.|It came out in {year}.|"
-    "A young woman returns to {place} to find her {kin}.|I had not seen anything by this director before.|"
+    "We watched it on a {day} evening.|The director also made a film about {place}.|It came out"
+    " in {year}.|"
+    "A young woman returns to {place} to find her {kin}.|I had not seen anything by this"
+    " director before.|"
     "The version on television has a few scenes less."
 )
 KIN = listed("brother|sister|wife|husband|father|mother|neighbour|roommate|cousin|boss")
 DAYS = listed("Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday")
 PLACES = listed(
-    "Spain|Chicago|a train station|Paris|the desert|Prague|a small town|Tokyo|an old hotel|Canada|Lisbon"
+    "Spain|Chicago|a train station|Paris|the desert|Prague|a small town|Tokyo|an old hotel|"
+    "Canada|Lisbon"
 )
 
 

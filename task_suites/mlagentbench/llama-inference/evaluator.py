@@ -32,7 +32,7 @@ NEEDED = 0.95
 TIMEOUT = 120.0
 
 
-# --- in the timed process --------------------------------------------------------------------------------------
+# --- in the timed process -------------------------------------------------------------------------
 
 
 def load(folder: Path) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def load_module(name: str, folder: Path) -> Any:
     return module
 
 
-# --- in the evaluator's ----------------------------------------------------------------------------------------
+# --- in the evaluator's ---------------------------------------------------------------------------
 
 
 def evaluate(submission_dir: Path, answers_dir: Path) -> float:

@@ -63,7 +63,8 @@ def published(source: Path, target: Path) -> tuple[list[int], list[int]]:
         or not set(test) <= set(range(nodes))
     ):
         raise ValueError(
-            f"node-label.csv.gz: expected {nodes} subjects from 0 to {CLASSES - 1}; found {len(labels)}"
+            f"node-label.csv.gz: expected {nodes} subjects from 0 to {CLASSES - 1}; found"
+            f" {len(labels)}"
         )
     return labels, test
 
@@ -87,7 +88,7 @@ def write(path: Path, rows: Iterable[Sequence[object]]) -> None:
         file.write(struct.pack("<II", zlib.crc32(content), len(content)))
 
 
-# --- the generator ---------------------------------------------------------------------------------------------
+# --- the generator --------------------------------------------------------------------------------
 
 PAPERS = 4000
 FEATURES = 128

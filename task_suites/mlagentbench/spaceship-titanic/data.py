@@ -121,7 +121,8 @@ def kaggle(path: Path) -> Rows:
         header, *rows = csv.reader(file)
     if header != COLUMNS:
         raise ValueError(
-            f"{path.name}: expected the columns {', '.join(COLUMNS)}; found {', '.join(header[:14])}"
+            f"{path.name}: expected the columns {', '.join(COLUMNS)}; found"
+            f" {', '.join(header[:14])}"
         )
     return rows
 
@@ -132,7 +133,7 @@ def write(path: Path, header: list[str], rows: Rows) -> None:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
-# --- the generator -----------------------------------------------------------------------------------------
+# --- the generator --------------------------------------------------------------------------------
 
 
 def generate(rng: random.Random, count: int) -> Rows:

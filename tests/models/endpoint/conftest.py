@@ -17,7 +17,8 @@ import pytest
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.model_api import Model, ModelReply
 from pytest_mlab.core.plan import Models
-from pytest_mlab.core.sandbox_api import Connection, SandboxSpec
+from pytest_mlab.core.sandbox_api import Connection, SandboxOptions, SandboxSpec
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.models.endpoint.server import Endpoint
 from pytest_mlab.models.litellm_client import LitellmClient
 from pytest_mlab.models.retry import Retry
@@ -26,7 +27,6 @@ from pytest_mlab.store.content import ContentStore
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.trial.account import Account
 from pytest_mlab.trial.metering import MeteredModel
-from pytest_mlab.trial.process.child_env import Redactor
 from tests.support.scripted_server import Script, ScriptedServer
 
 KEY = "sk-not-a-real-key-0123456789"
@@ -98,7 +98,7 @@ def serving(folder: Path, sandbox: str, docker_image: str = "") -> Iterator[Serv
         spec = SandboxSpec(
             folder / "workspace", f"endpoint-{uuid.uuid4().hex}", relay=endpoint.path
         )
-        connection = make(sandbox, docker_image=docker_image).open(spec)
+        connection = make(SandboxOptions(sandbox, docker_image)).open(spec)
         stack.callback(connection.close)
         found = Served(server, endpoint, connection, make_model)
         stack.enter_context(endpoint.serve(found.answer))

@@ -19,8 +19,10 @@ OPENAI = f"""
 import json, openai
 client = openai.OpenAI(max_retries=5)
 ask = client.chat.completions.create
-hello = [{{"role": "developer", "content": "Be brief."}}, {{"role": "user", "content": "hello you"}}]
-tools = [{{"type": "function", "function": {{"name": "read_file", "description": "Reads.", "parameters": {TOOL}}}}}]
+hello = [{{"role": "developer", "content": "Be brief."}},
+         {{"role": "user", "content": "hello you"}}]
+read_file = {{"name": "read_file", "description": "Reads.", "parameters": {TOOL}}}
+tools = [{{"type": "function", "function": read_file}}]
 """
 
 ANTHROPIC = f"""
@@ -132,15 +134,17 @@ class TestOpenAI:
             OPENAI
             + """
 tools = [{"type": "function", **tools[0]["function"]}]
-first = client.responses.create(model="gpt-5", instructions="Be brief.", input="hello you", store=False)
+first = client.responses.create(
+    model="gpt-5", instructions="Be brief.", input="hello you", store=False)
 asked = [{"role": "user", "content": [{"type": "input_text", "text": "what is in a.txt?"}]}]
 with client.responses.stream(model="gpt-5", input=asked, tools=tools) as events:
     kinds = [event.type for event in events]
     second = events.get_final_response()
 asked += [item.to_dict() for item in second.output]
-asked.append({"type": "function_call_output", "call_id": second.output[1].call_id, "output": "hello"})
+call = second.output[1]
+asked.append({"type": "function_call_output", "call_id": call.call_id, "output": "hello"})
 third = client.responses.create(model="gpt-5", input=asked, tools=tools)
-print(json.dumps([first.output_text, kinds[0], kinds[-1], second.output_text, second.output[1].arguments,
+print(json.dumps([first.output_text, kinds[0], kinds[-1], second.output_text, call.arguments,
                   third.output_text, third.usage.total_tokens]))
 """
         )
@@ -404,8 +408,10 @@ def post(url, headers, body):
         return json.load(answer)
 
 hello = [{"role": "user", "content": "hello you"}]
-one = post(os.environ["OPENAI_BASE_URL"] + "/chat/completions", {}, {"model": "x", "messages": hello})
-two = post(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", {}, {"model": "x", "max_tokens": 9, "messages": hello})
+body = {"model": "x", "messages": hello}
+one = post(os.environ["OPENAI_BASE_URL"] + "/chat/completions", {}, body)
+body = {"model": "x", "max_tokens": 9, "messages": hello}
+two = post(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", {}, body)
 print(json.dumps([one["choices"][0]["message"]["content"], two["content"][0]["text"], seen]))
 """
 

@@ -125,9 +125,9 @@ def test_paths_of_chat(endpoint: Endpoint, trial: Trial, path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
-        ("/v1/chat/completions", b"{'no': json", "is no JSON"),
-        ("/v1/chat/completions", b"\xff\xfe", "is no JSON"),
-        ("/v1/chat/completions", b"[" * 100_000, "is no JSON"),
+        ("/v1/chat/completions", b"{'no': json", "not JSON"),
+        ("/v1/chat/completions", b"\xff\xfe", "not JSON"),
+        ("/v1/chat/completions", b"[" * 100_000, "not JSON"),
         ("/v1/chat/completions", [], "must be a JSON object"),
         ("/v1/chat/completions", {"messages": HELLO}, "'model' is missing"),
         ("/v1/chat/completions", {"model": 3, "messages": HELLO}, "'model' must be a string"),
@@ -201,7 +201,7 @@ def test_what_is_wrong_is_said_and_costs_nothing(
 def test_a_body_must_say_its_length_and_be_bounded(endpoint: Endpoint) -> None:
     start = b"POST /v1/messages HTTP/1.1\r\nHost: x\r\n"
     status, _, body = send(endpoint, start + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
-    assert (status, b"must say its Content-Length" in body) == (400, True)
+    assert (status, b"Content-Length" in body) == (400, True)
     status, _, body = send(endpoint, start + f"Content-Length: {MAX_BODY + 1}\r\n\r\n".encode())
     assert (status, str(MAX_BODY).encode() in body) == (400, True)
 

@@ -22,11 +22,12 @@ from pytest_mlab.errors import (
     RateLimitError,
     StoreError,
 )
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.models.litellm_client import LitellmClient
-from pytest_mlab.models.recording.format import Header, RecordedError, RecordingFile, read_recording
+from pytest_mlab.models.recording.format import Header, RecordedError, read_recording
 from pytest_mlab.models.recording.recorder import WORKSPACE, RecordingClient, cleaner
+from pytest_mlab.models.recording.writer import RecordingFile
 from pytest_mlab.models.retry import Retry
-from pytest_mlab.trial.process.child_env import Redactor
 from tests.support import scripted_server as script
 from tests.support.scripted_server import ScriptedServer
 

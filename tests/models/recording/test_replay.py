@@ -12,10 +12,11 @@ from pytest_mlab.core.budget import Usage
 from pytest_mlab.core.model_api import Message, ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import ContextWindowError, ModelError, RateLimitError, ReplayError
-from pytest_mlab.models.recording.format import Header, RecordedError, RecordingFile, read_recording
+from pytest_mlab.lib.secrets import Redactor
+from pytest_mlab.models.recording.format import Header, RecordedError, read_recording
 from pytest_mlab.models.recording.recorder import WORKSPACE, cleaner
 from pytest_mlab.models.recording.replay import ReplayClient
-from pytest_mlab.trial.process.child_env import Redactor
+from pytest_mlab.models.recording.writer import RecordingFile
 
 FACTS = ModelFacts("m", False, 4096)
 HEADER = Header(TrialId("t", "a", "m", 1), "", "", facts={"m": FACTS})
@@ -189,3 +190,28 @@ def test_facts_are_the_recorded_ones(replays: Replays) -> None:
     assert client.facts("m") == FACTS
     with pytest.raises(ReplayError, match="knows nothing of the model other, only of m"):
         client.facts("other")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked"),
+    [
+        ("gho_abcdefghij1234567890abcdefghij123456", "gho_abcdefghij1234567890abcdefghij123456"),
+        ("set MYAPITOKEN=0123456789abcdef", "set MYAPITOKEN=0123456789abcdef"),
+        ("use [key] here", "use sk-learn-style-2024-estimators-are-used here"),
+        ("use [key] here", "use hf_model1_finetuned_on_dataset_v2_large here"),
+    ],
+)
+def test_a_recording_that_was_cleaned_by_other_rules_replays(
+    tmp_path: Path, recorded: str, asked: str
+) -> None:
+    file = RecordingFile(tmp_path / "1.jsonl", HEADER, str)
+    file.add(asking(recorded), saying("yes"), 0.0)
+    file.end()
+    client = ReplayClient(
+        read_recording(tmp_path / "1.jsonl"),
+        name=NAME,
+        mode="strict",
+        clean=cleaner(Redactor({"MYAPITOKEN": "0123456789abcdef"}), []),
+        workspace="",
+    )
+    assert client.complete(asking(asked)).text == "yes"

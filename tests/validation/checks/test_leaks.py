@@ -184,7 +184,8 @@ def prepare(raw, public, answers, variant):
     lines = "".join(f"b{i},{y}\\n" for i, y in enumerate(truth))
     (answers / "answers.csv").write_text("id,label\\n" + lines)
     (public / "train.csv").write_text("id,x\\n")
-    (public / "test.csv").write_text("id,x\\n" + "".join(f"b{i},{VISIBLE}\\n" for i, y in enumerate(truth)))
+    rows = "".join(f"b{i},{VISIBLE}\\n" for i, y in enumerate(truth))
+    (public / "test.csv").write_text("id,x\\n" + rows)
 """
 
 
@@ -306,8 +307,9 @@ class OpenBench(Bench):
 
     def open(self, workspace: Workspace) -> Connection:
         mounts = (*workspace.mounts, Mount(self.shown, "/mnt/shown"))
+        resources, network = self.task.resources, self.settings.network
         return self.sandbox.open(
-            SandboxSpec(workspace.root, "mlab-test-open", mounts, self.task.resources)
+            SandboxSpec(workspace.root, "mlab-test-open", mounts, resources, network)
         )
 
 

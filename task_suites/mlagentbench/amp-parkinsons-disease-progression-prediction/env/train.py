@@ -42,7 +42,8 @@ if __name__ == "__main__":
     proteins = pd.read_csv("train_proteins.csv")
     peptides = pd.read_csv("train_peptides.csv")
     print(
-        f"{clinical['patient_id'].nunique()} patients, {len(clinical)} visits, {len(proteins)} protein measurements"
+        f"{clinical['patient_id'].nunique()} patients, {len(clinical)} visits, {len(proteins)}"
+        " protein measurements"
     )
 
     models = {}

@@ -70,7 +70,8 @@ def main():
         if step % settings["validate_every"] == 0:
             found = accuracy(model, validation[0], validation[1])
             print(
-                f"step {step}: loss {loss.item():.3f}, accuracy on graphs of the largest training size {found:.3f}"
+                f"step {step}: loss {loss.item():.3f}, accuracy on graphs of the largest training"
+                f" size {found:.3f}"
             )
             if found > best:
                 best = found

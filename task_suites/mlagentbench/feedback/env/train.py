@@ -39,10 +39,12 @@ if __name__ == "__main__":
         valid[GRADES].to_numpy(),
     )
     print(
-        f"MCRMSE on the training essays: {mcrmse(train[GRADES].to_numpy(), predict(model, train['full_text'])):.4f}"
+        "MCRMSE on the training essays:"
+        f" {mcrmse(train[GRADES].to_numpy(), predict(model, train['full_text'])):.4f}"
     )
     print(
-        f"MCRMSE on the validation essays: {mcrmse(valid[GRADES].to_numpy(), predict(model, valid['full_text'])):.4f}"
+        "MCRMSE on the validation essays:"
+        f" {mcrmse(valid[GRADES].to_numpy(), predict(model, valid['full_text'])):.4f}"
     )
 
     submission = pd.DataFrame(predict(model, test["full_text"].tolist()), columns=GRADES)

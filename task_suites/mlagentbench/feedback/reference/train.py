@@ -76,7 +76,8 @@ if __name__ == "__main__":
 
     tried = train_model(train["full_text"], train[GRADES].to_numpy())
     print(
-        f"MCRMSE on the validation essays: {mcrmse(valid[GRADES].to_numpy(), predict(tried, valid['full_text'])):.4f}"
+        "MCRMSE on the validation essays:"
+        f" {mcrmse(valid[GRADES].to_numpy(), predict(tried, valid['full_text'])):.4f}"
     )
 
     final = train_model(data["full_text"], data[GRADES].to_numpy())

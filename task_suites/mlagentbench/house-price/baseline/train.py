@@ -42,13 +42,13 @@ test_X = test_data[FEATURES]
 
 train_X, valid_X, train_y, valid_y = train_test_split(X, y, random_state=1)
 
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 model = DecisionTreeRegressor(random_state=1)
 model.fit(train_X, train_y)
 train_mae = mean_absolute_error(train_y, model.predict(train_X))
 valid_mae = mean_absolute_error(valid_y, model.predict(valid_X))
 
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 print(f"mean absolute error: train {train_mae:,.0f}, validation {valid_mae:,.0f}")
 

@@ -57,7 +57,8 @@ def fit(table, target):
 train_X, valid_X, train_y, valid_y = train_test_split(features(train_data), price, random_state=1)
 tried = fit(train_X, train_y)
 print(
-    f"validation: mean absolute error {mean_absolute_error(valid_y, np.exp(tried.predict(valid_X))):,.0f}"
+    "validation: mean absolute error"
+    f" {mean_absolute_error(valid_y, np.exp(tried.predict(valid_X))):,.0f}"
 )
 
 final = fit(features(train_data), price)

@@ -75,7 +75,8 @@ if __name__ == "__main__":
             found.append(scores.argmax(dim=1).cpu())
             truth.append(masks)
         print(
-            f"epoch {epoch + 1}: last loss {loss.item():.4f}, Dice {dice(torch.cat(found), torch.cat(truth)):.4f}"
+            f"epoch {epoch + 1}: last loss {loss.item():.4f}, Dice"
+            f" {dice(torch.cat(found), torch.cat(truth)):.4f}"
         )
 
     rows = []

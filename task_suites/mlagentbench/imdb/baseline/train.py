@@ -10,12 +10,12 @@ data = pd.read_csv("imdb/train.csv")
 test = pd.read_csv("imdb/test.csv")
 train, valid = train_test_split(data, test_size=0.1, random_state=1)
 
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 model = make_pipeline(CountVectorizer(max_features=300), MultinomialNB())
 model.fit(train["text"], train["label"])
 predict = model.predict_proba
 
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 for name, part in (("training", train), ("validation", valid)):
     accuracy = (predict(part["text"]).argmax(axis=1) == part["label"]).mean()

@@ -8,12 +8,12 @@ data = pd.read_csv("imdb/train.csv")
 test = pd.read_csv("imdb/test.csv")
 train, valid = train_test_split(data, test_size=0.1, random_state=1)
 
-# ----------------------------------------------------------------------------------------------------------
-# Fill in: train a classifier on train["text"] and train["label"] and define `predict(texts)`: an array with a row
-# for each text and a column of probabilities for each of the labels 0 and 1.
+# --------------------------------------------------------------------------------------------------
+# Fill in: train a classifier on train["text"] and train["label"] and define `predict(texts)`: an
+# array with a row for each text and a column of probabilities for each of the labels 0 and 1.
 
 
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 for name, part in (("training", train), ("validation", valid)):
     accuracy = (predict(part["text"]).argmax(axis=1) == part["label"]).mean()

@@ -52,7 +52,8 @@ if __name__ == "__main__":
     edges = load("raw/edge", "int64")  # citing and cited paper
     train, valid, test = load_split()
     print(
-        f"{len(x)} papers, {len(edges)} citations; {len(train)} to train on, {len(valid)} to validate on"
+        f"{len(x)} papers, {len(edges)} citations; {len(train)} to train on, {len(valid)} to"
+        " validate on"
     )
 
     model = MLP(in_channels=128, hidden_channels=16, out_channels=172).to(device)

@@ -59,5 +59,6 @@ if __name__ == "__main__":
     start = time.perf_counter()
     result = layer.forward(images)
     print(
-        f"forward pass: {time.perf_counter() - start:.3f} s, output {result.shape}, sum {result.sum():.6f}"
+        f"forward pass: {time.perf_counter() - start:.3f} s, output {result.shape}, sum"
+        f" {result.sum():.6f}"
     )

@@ -1,14 +1,15 @@
-"""sha256 of files, of folders, and of what a task's data are made of."""
+"""Digests of files and folders.
+
+They stand in recorded runs and name prepared data: what a function returns for the same content
+must never change."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-
-from pytest_mlab.core.task import Task
 
 _BLOCK = 1 << 20
 
@@ -19,8 +20,7 @@ def sha256_of(file: Path) -> str:
 
 
 def hash_of(file: Path, algorithm: str) -> str:
-    """The hexadecimal digest of a file's content, by the name that hashlib has for the
-    ``algorithm``."""
+    """Hexadecimal digest of a file's content; ``algorithm`` is a name that hashlib knows."""
     total = hashlib.new(algorithm)
     with file.open("rb") as stream:
         while block := stream.read(_BLOCK):
@@ -29,7 +29,7 @@ def hash_of(file: Path, algorithm: str) -> str:
 
 
 def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """(relative path with '/', entry) of everything below ``folder`` but folders; links are not
+    """(relative path with '/', entry) of every file and link below ``folder``. Links are not
     followed."""
     pending = [(str(folder), "")]
     while pending:
@@ -48,28 +48,18 @@ def digest_of(parts: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(sorted(parts.items())).encode()).hexdigest()
 
 
-def data_key(task: Task, variant: str) -> str:
-    """The digest of all that decides what the data of a variant are: data.py, sources, embedded
-    files, task version.
-
-    The rest of the task's folder does not enter, so that editing a description prepares nothing
-    again."""
-    parts = {
-        "task": task.name,
-        "variant": variant,
-        "version": task.version,
-        "code": sha256_of(task.folder / "data.py"),
-    }
-    for number, source in enumerate(task.variants[variant].sources):
-        parts[f"source {number}"] = f"{source.kind} {source.ref} {source.sha256}"
-        if source.kind == "embedded":
-            place = task.folder / source.ref
-            parts[f"content {number}"] = (
-                sha256_of(place) if place.is_file() else folder_digest(place)
-            )
-    return digest_of(parts)
-
-
 def folder_digest(folder: Path) -> str:
     """One sha256 over the paths and contents of a folder's files."""
     return digest_of({name: sha256_of(Path(entry.path)) for name, entry in walk(folder)})
+
+
+def digest_of_files(folder: Path, names: Iterable[str]) -> str:
+    """One sha256 over the paths ``names``, relative to ``folder``, and the contents of these files.
+
+    Each part is preceded by its length, so that no two sets of files give the same bytes."""
+    total = hashlib.sha256()
+    for name in sorted(names):
+        for part in (name.encode(), (folder / name).read_bytes()):
+            total.update(len(part).to_bytes(8, "big"))
+            total.update(part)
+    return total.hexdigest()

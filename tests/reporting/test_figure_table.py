@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_mlab.core.figure import Figure, Unit
+from pytest_mlab.core.gate import GatePolicy
+from pytest_mlab.core.trial import TrialResult
+from pytest_mlab.errors import ConfigError
+from pytest_mlab.reporting.figure_table import FIGURES, entries
+from pytest_mlab.reporting.figures import RunFigures
+from pytest_mlab.reporting.junit import suite_properties, verdict_properties
+from pytest_mlab.reporting.markdown import markdown
+from pytest_mlab.reporting.summary import summary
+from pytest_mlab.reporting.table import table
+from tests.reporting.runs import a_run, busy_results
+
+
+def _best(results: Sequence[TrialResult]) -> float | None:
+    return max((r.improvement for r in results if r.improvement is not None), default=None)
+
+
+BEST = Figure("best_improvement", "best of all", _best, "percent")
+
+
+def _figures(tmp_path: Path, *own: Figure) -> RunFigures:
+    return RunFigures.of(a_run(tmp_path / "r", busy_results()), GatePolicy("aggregate"), None, own)
+
+
+def test_a_figure_of_a_users_own_is_in_every_report(tmp_path: Path) -> None:
+    figures = _figures(tmp_path, BEST)
+    _, research = figures.subjects
+    terminal = " ".join(" ".join(table(figures)).split())
+    assert "best of all: cifar10 +35.0%, spaceship-titanic +35.0%, all tasks +35.0%" in terminal
+    assert all(len(line) <= 80 for line in table(figures))
+    page = markdown(figures)
+    assert "| best of all |" in page
+    rows = [line for line in page.splitlines() if line.startswith(("| cifar10 |", "| mean"))]
+    assert [row.endswith("| +35.0% |") for row in rows] == [False, False, True, True]
+    subject = summary(figures)["subjects"][1]
+    assert subject["figures"] == {"best_improvement": pytest.approx(0.35)}
+    assert subject["tasks"][0]["figures"] == {"best_improvement": pytest.approx(0.35)}
+    suite = dict(suite_properties(figures))
+    assert float(suite["mlab.research--gpt-4-turbo.best_improvement"]) == pytest.approx(0.35)
+    found = [
+        dict(verdict_properties(figures, verdict))["mlab.best_improvement"]
+        for verdict in figures.gate.verdicts
+        if verdict.agent == research.agent
+    ]
+    assert found == pytest.approx([0.35, 0.35, 0.35])
+
+
+def test_a_figure_that_fails_is_left_out_and_named(tmp_path: Path) -> None:
+    wrong = Figure("wrong", "wrong", lambda results: 1 / (len(results) - 8))
+    figures = _figures(tmp_path, wrong, BEST)
+    assert [entry.name for entry in figures.table[len(FIGURES) :]] == ["best_improvement"]
+    (problem,) = figures.problems
+    assert "wrong" in problem
+    assert any("ZeroDivisionError" in line for line in table(figures))
+
+
+@pytest.mark.parametrize("name", ["best_improvement", "trials", "cost_usd", "success_rate", "task"])
+def test_two_figures_of_one_name_are_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        entries([BEST, Figure(name, "x", _best)])
+
+
+@pytest.mark.parametrize(
+    ("unit", "shown"),
+    [
+        ("count", "1.2k"),
+        ("ratio", "1234.00"),
+        ("percent", "+1e+05%"),
+        ("seconds", "20m34s"),
+        ("dollars", "1234"),
+    ],
+)
+def test_units(tmp_path: Path, unit: Unit, shown: str) -> None:
+    figures = _figures(tmp_path, Figure("mine", "mine", lambda _: 1234.0, unit))
+    assert any(f"mine: cifar10 {shown}," in line for line in table(figures))
+
+
+def test_every_built_in_figure_is_shown_somewhere() -> None:
+    for entry in FIGURES:
+        assert entry.section or entry.junit or entry.column, entry
+        assert entry.task or entry.subject, entry
+
+
+def test_names_are_unique_where_they_stand() -> None:
+    junit = [entry.junit for entry in FIGURES if entry.junit]
+    keys = [(entry.section, entry.name) for entry in FIGURES if entry.section]
+    assert len(set(junit)) == len(junit)
+    assert len(set(keys)) == len(keys)
+    assert inspect.signature(Figure).parameters.keys() == {"name", "label", "compute", "unit"}
