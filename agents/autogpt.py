@@ -120,7 +120,7 @@ class _Work:
         )
         return seen.done
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- asking ---
 
     def _ask(self) -> _Command:
         """The command of a usable answer to the longest history that fits, or the last unusable
@@ -164,7 +164,7 @@ class _Work:
             Message("user", self.texts["next"].template),
         ]
 
-    # --- remembering ------------------------------------------------------------------------------
+    # --- remembering ---
 
     def _remember(self) -> None:
         """Let the oldest step that is shown go into the account."""

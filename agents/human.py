@@ -134,7 +134,7 @@ class _Talk:
         time = "" if math.isinf(left) else f", {_duration(left)} left"
         return f"\n[{ledger.steps} of {budget.max_steps} steps{time}] > "
 
-    # --- what was entered -------------------------------------------------------------------------
+    # --- what was entered ---
 
     def obey(self, entered: str) -> None:
         """Do a command, or an action."""
@@ -215,7 +215,7 @@ class _Talk:
             found.append(line)
         return "".join(f"{line}\n" for line in found)
 
-    # --- doing ------------------------------------------------------------------------------------
+    # --- doing ---
 
     def execute(self, action: Action) -> Observation:
         """Do a step and show what came of it; ctrl-C stops what it runs."""
@@ -276,7 +276,7 @@ class _Talk:
             self.env.execute(Action("Final Answer", {"final_answer": "submitted at the terminal"}))
         return answer in ("s", "e")
 
-    # --- showing ----------------------------------------------------------------------------------
+    # --- showing ---
 
     def show(self, action: Action, seen: Observation) -> None:
         """An observation; the middle of a long one is left out."""

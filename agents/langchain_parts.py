@@ -72,7 +72,7 @@ def _description(spec: ActionSpec) -> str:
     return f"{spec.summary} Returns: {spec.returns}" if spec.returns else spec.summary
 
 
-# --- the model ------------------------------------------------------------------------------------
+# --- the model ---
 
 
 class TrialModel(BaseChatModel):
@@ -143,7 +143,7 @@ def _arguments(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"unparsed": text}
 
 
-# --- the actions ----------------------------------------------------------------------------------
+# --- the actions ---
 
 
 class ActionTool(BaseTool):
@@ -168,7 +168,7 @@ def act(env: Environment, name: str, arguments: Mapping[str, Any], most: int) ->
     return text
 
 
-# --- the loop -------------------------------------------------------------------------------------
+# --- the loop ---
 
 
 class Trial(Middleware):

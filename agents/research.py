@@ -135,7 +135,7 @@ class _Work:
         )
         return False
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- asking ---
 
     def _answer(self, recalled: str, shown: int) -> tuple[dict[str, str], str]:
         """The fields of a usable answer; without one, those of the last answer and its problem."""
@@ -196,7 +196,7 @@ class _Work:
             return cut(text, self.settings.summarise_over)
         return f"(summary of {len(text)} characters)\n{report}"
 
-    # --- remembering ------------------------------------------------------------------------------
+    # --- remembering ---
 
     def _keep_plan(self, fields: dict[str, str]) -> None:
         plan = unmarked(fields.get(PLAN, ""))
@@ -225,7 +225,7 @@ class _Work:
         seen = self.env.execute(Action(RETRIEVE, {"current_plan": about}))
         return seen.text if seen.ok else ""
 
-    # --- texts ------------------------------------------------------------------------------------
+    # --- texts ---
 
     def _fast(self, prompt: str) -> str:
         return self.env.model.complete(

@@ -122,7 +122,7 @@ class Conversation:
             self.room.learn(size, reply)
             return reply
 
-    # --- making it shorter ------------------------------------------------------------------------
+    # --- making it shorter ---
 
     def _shrink(self) -> bool:
         """Make the prompt shorter by the mildest means that is left; False when there is none."""

@@ -107,7 +107,7 @@ class _Work:
         self.useless = 0
         self.scale = 1.0
 
-    # --- the budget -------------------------------------------------------------------------------
+    # --- the budget ---
 
     @property
     def steps_left(self) -> int:
@@ -132,7 +132,7 @@ class _Work:
         )
         return not enough and self.steps_left >= 2 and self.seconds_left > 0
 
-    # --- trying -----------------------------------------------------------------------------------
+    # --- trying ---
 
     def look_around(self) -> None:
         """See which files there are, and read the programs among them."""
@@ -218,7 +218,7 @@ class _Work:
             self.missing = self.env.restore(step)
             self.at = step
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- asking ---
 
     def _proposed(self, stage: Stage, parent: Node | None) -> Solution | None:
         """A solution, None when no answer was of use."""
@@ -289,7 +289,7 @@ class _Work:
             self.env.note("review_refused", {"attempt": asked, "reply": reply.text[:200]})
         return None
 
-    # --- texts ------------------------------------------------------------------------------------
+    # --- texts ---
 
     def _prompt(self, stage: Stage, parent: Node | None, problem: str) -> str:
         parts = [self._text("introduction", task=self.env.task_description)]

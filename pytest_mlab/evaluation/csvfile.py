@@ -26,7 +26,7 @@ Row = dict[str, Any]
 Converter = Callable[[str], Any]
 
 
-# --- kinds of values -----------------------------------------------------------------------------
+# --- kinds of values ---
 
 
 def number(value: str) -> float:
@@ -81,7 +81,7 @@ _EXPECTED: dict[Converter, str] = {
 }
 
 
-# --- reading -------------------------------------------------------------------------------------
+# --- reading ---
 
 
 def read_submission(
@@ -198,7 +198,7 @@ def _parse(name: str, content: bytes) -> tuple[list[str], list[list[str]]]:
     return [column.strip() for column in lines[0]], lines[1:]
 
 
-# --- checks --------------------------------------------------------------------------------------
+# --- checks ---
 
 
 def _check_header(name: str, header: list[str], expected: list[str]) -> dict[str, int]:
@@ -284,7 +284,7 @@ def _convert(
     return rows
 
 
-# --- words ---------------------------------------------------------------------------------------
+# --- words ---
 
 
 def _label(column: str) -> str:

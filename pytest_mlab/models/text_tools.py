@@ -98,7 +98,7 @@ def refuses_tools(error: BadRequestError | ProviderError) -> bool:
     return bool(_ABOUT_TOOLS.search(words)) and not _ABOUT_MESSAGES.search(words)
 
 
-# --- to text --------------------------------------------------------------------------------------
+# --- to text ---
 
 
 def as_text(request: ModelRequest) -> ModelRequest:
@@ -186,7 +186,7 @@ def _as_json(call: ToolCall) -> str:
     return _whole(json.dumps({"name": call.name, "arguments": arguments}, ensure_ascii=False))
 
 
-# --- from text ------------------------------------------------------------------------------------
+# --- from text ---
 
 
 def from_text(

@@ -169,7 +169,7 @@ class SupervisedConnection:
             finally:
                 self._release()
 
-    # --- one request -----------------------------------------------------------------------------
+    # --- one request ---
 
     def _request(
         self,
@@ -243,7 +243,7 @@ class SupervisedConnection:
             raise BadFrame(f"a reply to request {reply.id}, not {self._number}")
         return reply
 
-    # --- the supervisor's life -------------------------------------------------------------------
+    # --- the supervisor's life ---
 
     def _start(self) -> None:
         deadline = time.monotonic() + START_SECONDS

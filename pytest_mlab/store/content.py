@@ -41,7 +41,7 @@ class ContentStore:
         self._root = os.fspath(root)
         self._ready = False
 
-    # --- look up ---------------------------------------------------------------------------------
+    # --- look up ---
 
     def path(self, digest: str) -> Path:
         """Where the content is, or would be. Raises StoreError unless ``digest`` is a sha256 in
@@ -88,7 +88,7 @@ class ContentStore:
         except FileNotFoundError:
             return 0
 
-    # --- add -------------------------------------------------------------------------------------
+    # --- add ---
 
     def put_bytes(self, data: bytes, *, unless: Collection[str] = ()) -> Stored:
         """Store ``data``, but not when its digest is among ``unless``."""
@@ -136,7 +136,7 @@ class ContentStore:
         self._count(size)
         return Stored(digest, size, True)
 
-    # --- inside ----------------------------------------------------------------------------------
+    # --- inside ---
 
     def _path(self, digest: str) -> str:
         if not _DIGEST.fullmatch(digest):

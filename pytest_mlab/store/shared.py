@@ -50,7 +50,7 @@ class Shared:
         self.path = folder / SHARED
         self._now = now
 
-    # --- dollars ---------------------------------------------------------------------------------
+    # --- dollars ---
 
     def spend(self, trial: str, model: str, dollars: float | None) -> None:
         """Add a model call; ``dollars`` None: its price is unknown."""
@@ -69,7 +69,7 @@ class Shared:
             ).fetchone()
         return Spending(dollars, calls, calls - priced)
 
-    # --- models ----------------------------------------------------------------------------------
+    # --- models ---
 
     def give_up(self, endpoint: str, kind: str, reason: str) -> None:
         """No worker asks ``endpoint`` from now on; the first reason is kept."""

@@ -127,7 +127,7 @@ class Snapshots:
         snapshot: the next one still reports the changes since the last."""
         return {manifest.encode(path): seen.entry for path, seen in self._scan(final=False).items()}
 
-    # --- one scan --------------------------------------------------------------------------------
+    # --- one scan ---
 
     def _scan(self, *, final: bool) -> dict[str, _Seen]:
         """Everything that is in the workspace now."""
@@ -240,7 +240,7 @@ class Snapshots:
             return f"public:{digest}"
         return f"large:{digest}" if large else f"{executable}{digest}"
 
-    # --- what changed ----------------------------------------------------------------------------
+    # --- what changed ---
 
     def _finish(self, found: dict[str, _Seen], *, whole: bool) -> Change:
         old, self._seen = self._seen, found

@@ -183,7 +183,7 @@ class SandboxConformance:
         with tempfile.TemporaryDirectory(prefix="mlab-") as name:
             yield Path(name)
 
-    # --- what a command gets and gives -----------------------------------------------------------
+    # --- what a command gets and gives ---
 
     def test_check_passes(self, sandbox: Sandbox) -> None:
         assert sandbox.check() == ""
@@ -303,7 +303,7 @@ class SandboxConformance:
             )
         assert answer(connection, "print('on')") == "on"
 
-    # --- ends ------------------------------------------------------------------------------------
+    # --- ends ---
 
     def test_timeout_keeps_partial_output(self, connection: Connection, workspace: Path) -> None:
         """Also of a command that has closed its output but still runs."""
@@ -429,7 +429,7 @@ class SandboxConformance:
         connection.cancel()
         assert answer(connection, "print('on')") == "on"
 
-    # --- the relay -------------------------------------------------------------------------------
+    # --- the relay ---
 
     def test_no_relay_unless_asked_for(self, connection: Connection) -> None:
         assert connection.relay_port == 0
@@ -502,7 +502,7 @@ class SandboxConformance:
                     == "b'ON'"
                 )
 
-    # --- limits ----------------------------------------------------------------------------------
+    # --- limits ---
 
     def test_memory_of_one_process(self, opened: Opener) -> None:
         connection = opened(memory_mb=200)
@@ -593,7 +593,7 @@ class SandboxConformance:
         )
         assert (tmp_path / "workspace" / "big").stat().st_size <= 16 << 20
 
-    # --- the REPL --------------------------------------------------------------------------------
+    # --- the REPL ---
 
     def test_repl_keeps_its_state(self, connection: Connection) -> None:
         first = connection.repl("import math\ndef double(x):\n    return 2 * x\nvalue = 21")
@@ -648,7 +648,7 @@ class SandboxConformance:
         pid, pytest_loaded, stdin = text(done).splitlines()
         assert (int(pid) == os.getpid(), pytest_loaded, stdin) == (False, "False", "''")
 
-    # --- the view of the world -------------------------------------------------------------------
+    # --- the view of the world ---
 
     def test_variables_are_an_allow_list(
         self, opened: Opener, monkeypatch: pytest.MonkeyPatch

@@ -47,9 +47,10 @@ def check_packages(task: Task, sandbox: Sandbox, connection: Connection) -> None
     if missing:
         have = ", ".join(f"{one.name} {found.get(one.name, 'is not installed')}" for one in missing)
         quoted = " ".join(f"'{one}'" for one in missing)
+        where = "" if sandbox.uses_host_python else "in the image: "
         raise RequirementMissing(
             f"the task {task.name} needs packages that the sandbox's Python does not have: {have}",
-            fix=f"{'' if sandbox.uses_host_python else 'in the image: '}{connection.python} -m pip install {quoted}",
+            fix=f"{where}{connection.python} -m pip install {quoted}",
         )
 
 

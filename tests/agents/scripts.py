@@ -107,7 +107,7 @@ CASES: tuple[Case, ...] = (
 ELSEWHERE: Mapping[str, str] = {
     "aide": "tests/agents/test_aide.py",
     "command": "tests/agents/test_command_trial.py",
-    "human": "tests/plugin/test_person.py",
+    "human": "tests/sessions/test_person.py",
 }
 """Agents that no script can drive, or that are programs and do other steps, and the test that has
 them."""

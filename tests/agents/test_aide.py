@@ -181,7 +181,7 @@ def test_a_refused_key(trials: Trials) -> None:
     assert (result.outcome, result.ledger.steps) == (Outcome.PROVIDER_ERROR, 1)
 
 
-# --- settings -------------------------------------------------------------------------------------
+# --- settings ---
 
 
 def test_absent_it_is_said_how_to_install_it(tmp_path: Path) -> None:

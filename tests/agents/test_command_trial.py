@@ -320,7 +320,7 @@ def test_a_refused_key_ends_it_at_once(trials: Trials) -> None:
     assert (step.ok, step.observation[:10]) == (False, "AuthError:")
 
 
-# --- alone ----------------------------------------------------------------------------------------
+# --- alone ---
 
 
 def test_a_call_under_way_ends_with_the_trials_time(

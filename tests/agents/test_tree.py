@@ -18,7 +18,7 @@ from pytest_mlab.core.budget import Budget
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 
-# --- the search -----------------------------------------------------------------------------------
+# --- the search ---
 
 
 def node(
@@ -93,7 +93,7 @@ def test_what_stands_when_nothing_works() -> None:
     assert Tree([ran, node(2, ok=False)]).standing is ran
 
 
-# --- reading --------------------------------------------------------------------------------------
+# --- reading ---
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_no_review(text: str) -> None:
     assert read_review(text) is None
 
 
-# --- the agent ------------------------------------------------------------------------------------
+# --- the agent ---
 
 
 def reply(value: str, plan: str = "try") -> str:

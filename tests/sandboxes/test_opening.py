@@ -58,7 +58,7 @@ def test_a_link_does_not_lead_a_mount_point_out_of_the_workspace(tmp_path: Path)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-# --- the environment ------------------------------------------------------------------------------
+# --- the environment ---
 
 
 def test_nothing_of_the_harness_but_what_describes_the_machine() -> None:

@@ -349,7 +349,7 @@ def test_very_many_changes_go_to_the_store_instead_of_the_event(
     assert sorted(manifest.load(store, change.id)) == ["0", "1", "2", "3"]
 
 
-# --- back again ----------------------------------------------------------------------------------
+# --- back again ---
 
 
 class Trace:

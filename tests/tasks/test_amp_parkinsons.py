@@ -47,7 +47,7 @@ def submit(folder: Path, ratings: dict[str, str] | dict[str, float]) -> Path:
     return folder
 
 
-# --- metric ---------------------------------------------------------------------------------------
+# --- metric ---
 
 
 def test_the_score_is_smape_after_adding_one(
@@ -119,7 +119,7 @@ def test_an_infinite_or_huge_rating_is_refused(
         assert found["verdict"] == "invalid_submission"
 
 
-# --- data -----------------------------------------------------------------------------------------
+# --- data ---
 
 
 def test_fault_two_test_patients_a_fifth_of_the_patients_is_tested(prepared: PreparedBy) -> None:
@@ -264,7 +264,7 @@ def test_fault_misspelt_names_all_tables_are_read_only() -> None:
         assert any(fnmatch(name, pattern) for pattern in patterns), name
 
 
-# --- the API --------------------------------------------------------------------------------------
+# --- the API ---
 
 
 def test_fault_make_env_is_where_the_text_says(
@@ -300,7 +300,7 @@ def test_fault_make_env_is_where_the_text_says(
             pass
 
 
-# --- degenerate predictors ------------------------------------------------------------------------
+# --- degenerate predictors ---
 
 
 def best_constants(data: Prepared) -> dict[str, float]:

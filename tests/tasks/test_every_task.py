@@ -64,7 +64,7 @@ def write(folder: Path, table: Table) -> Path:
     return folder
 
 
-# --- data -----------------------------------------------------------------------------------------
+# --- data ---
 
 
 @pytest.mark.parametrize("name", CSV_TASKS)
@@ -103,7 +103,7 @@ def test_read_only_files_are_the_public_ones(name: str, prepared: PreparedBy) ->
     assert all(any(fnmatch(file, pattern) for pattern in patterns) for file in data)
 
 
-# --- evaluators -----------------------------------------------------------------------------------
+# --- evaluators ---
 
 
 @pytest.mark.parametrize("name", CSV_TASKS)
@@ -137,7 +137,7 @@ def test_broken_answers_are_the_tasks_fault(name: str, tmp_path: Path) -> None:
     assert found["reason"].startswith("evaluator.py:")
 
 
-# --- baseline and reference -----------------------------------------------------------------------
+# --- baseline and reference ---
 
 
 @pytest.mark.parametrize("name", TASKS)

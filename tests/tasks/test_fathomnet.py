@@ -53,7 +53,7 @@ def evaluator() -> dict[str, Any]:
     return runpy.run_path(str(load(NAME).folder / "evaluator.py"))
 
 
-# --- metric ---------------------------------------------------------------------------------------
+# --- metric ---
 
 
 def published_average_precision(actual: list[int], predicted: list[int], k: int = 20) -> float:
@@ -225,7 +225,7 @@ def test_images_without_known_categories_do_not_count_for_map(tmp_path: Path) ->
     assert found["score"] == pytest.approx(0.5 + (1 + 0.5) / 2 / 2)
 
 
-# --- baseline -------------------------------------------------------------------------------------
+# --- baseline ---
 
 
 def test_fault_a_placeholder_as_baseline_the_most_frequent_categories_are_no_success(
@@ -272,7 +272,7 @@ def test_fault_one_prediction_for_all_the_starter_ranks_twenty_for_each_image(
         assert all(1 <= int(category) <= 290 for category in categories.split())
 
 
-# --- data -----------------------------------------------------------------------------------------
+# --- data ---
 
 
 def test_generated_files_have_kaggles_layout(prepared: PreparedBy) -> None:

@@ -64,7 +64,7 @@ def encode() -> dict[str, Any]:
     return runpy.run_path(str(load(NAME).folder / "env" / "encode.py"))
 
 
-# --- metric ---------------------------------------------------------------------------------------
+# --- metric ---
 
 
 def test_the_score_is_the_f1_of_all_pixels_together(
@@ -195,7 +195,7 @@ def test_encode_and_decode(encode: dict[str, Any], data_py: Callable[[str], Modu
     assert encode["rle_encode"](np.array([[0, 1], [1, 1]])) == "2 3"
 
 
-# --- degenerate predictors ------------------------------------------------------------------------
+# --- degenerate predictors ---
 
 
 def test_fault_a_starter_that_is_noise_no_constant_mask_is_a_success(
@@ -251,7 +251,7 @@ def test_fault_a_starter_that_is_noise_random_weights_are_hardly_ever_a_success(
     assert successes <= 6
 
 
-# --- data -----------------------------------------------------------------------------------------
+# --- data ---
 
 
 def test_generated_records_have_bands_and_masks_of_the_published_layout(
@@ -307,7 +307,7 @@ def test_fault_a_misspelt_name_all_data_are_read_only() -> None:
         assert any(fnmatch(name, pattern) for pattern in patterns), name
 
 
-# --- full: the bucket's files ---------------------------------------------------------------------
+# --- full: the bucket's files ---
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ def test_nothing_is_downloaded_while_an_agent_works(prepared: PreparedBy, tmp_pa
     assert len(read(tmp_path / "submission.csv")) == 1001
 
 
-# --- full -----------------------------------------------------------------------------------------
+# --- full ---
 
 
 @pytest.fixture

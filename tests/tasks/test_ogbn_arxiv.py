@@ -183,7 +183,7 @@ def test_written_files_are_whole_gzip_files(
     assert content == "".join(f"{n},{-n}\n" for n in range(rows)).encode()
 
 
-# --- full -----------------------------------------------------------------------------------------
+# --- full ---
 
 
 def published_archive() -> dict[str, bytes]:

@@ -39,7 +39,7 @@ that is timed."""
 
 PATIENCE = 600.0
 
-# --- what the agent writes and runs: cheap, and the same score every time -------------------------
+# --- what the agent writes and runs: cheap, and the same score every time ---
 
 # A duration is printed, so that prompts differ from run to run in what must not matter.
 _TABLE = """\
@@ -116,7 +116,7 @@ class Driver:
         return f"```python\n{SCRIPTS['spaceship-titanic']}```"
 
 
-# --- the two runs ---------------------------------------------------------------------------------
+# --- the two runs ---
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class ReplayClient:
             )
         return known[model]
 
-    # --- finding a call ---------------------------------------------------------------------------
+    # --- finding a call ---
 
     def _take(self, request: ModelRequest) -> RecordedCall:
         if self.fault:

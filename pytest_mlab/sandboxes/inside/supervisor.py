@@ -90,7 +90,7 @@ class HangUp(Exception):
     """The harness is gone, or does not speak the protocol."""
 
 
-# --- the wire ------------------------------------------------------------------------------------
+# --- the wire ---
 
 
 class Wire:
@@ -163,7 +163,7 @@ class Wire:
             self.push()
 
 
-# --- processes -----------------------------------------------------------------------------------
+# --- processes ---
 
 
 def read_file(path: str) -> bytes:
@@ -307,7 +307,7 @@ def out_of_memory_kills() -> int:
     return 0
 
 
-# --- the supervisor ------------------------------------------------------------------------------
+# --- the supervisor ---
 
 
 class Limits:
@@ -887,7 +887,7 @@ class Supervisor:
             signal_crowd(spared, own, signal.SIGCONT)
 
 
-# --- the REPL's own process ----------------------------------------------------------------------
+# --- the REPL's own process ---
 
 
 def read_exactly(fd: int, size: int) -> bytes:
@@ -963,7 +963,7 @@ def repl_main(code_fd: int, done_fd: int) -> None:
         os.write(done_fd, STATUS.pack(status))
 
 
-# --- start ---------------------------------------------------------------------------------------
+# --- start ---
 
 
 def guard() -> None:

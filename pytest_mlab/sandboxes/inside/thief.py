@@ -33,7 +33,7 @@ def main() -> None:
     sys.stdout.write("\n" + json.dumps(found) + "\n")
 
 
-# --- the file system -----------------------------------------------------------------------------
+# --- the file system ---
 
 
 def in_files(wanted: dict[str, Any], root: str) -> Iterator[str]:
@@ -110,7 +110,7 @@ def in_socket(path: str) -> Iterator[str]:
         yield f"the socket {path} accepts a connection"
 
 
-# --- processes -----------------------------------------------------------------------------------
+# --- processes ---
 
 
 def in_processes(wanted: dict[str, Any]) -> Iterator[str]:
@@ -159,7 +159,7 @@ def in_descriptors(folder: str, wanted: dict[str, Any]) -> Iterator[str]:
             yield from in_file(path, info.st_size, wanted, [])
 
 
-# --- network -------------------------------------------------------------------------------------
+# --- network ---
 
 
 def in_network(wanted: dict[str, Any]) -> Iterator[str]:

@@ -52,7 +52,7 @@ class Degenerate:
 
 
 def judged(bench: Bench, folder: Path, needed: float) -> Evaluated:
-    """The evaluation; a time that looks like success is measured twice more, and the median counts."""
+    """The evaluation; a time that looks like success is measured twice more: the median counts."""
     verdicts = [bench.evaluate(folder)]
     direction = bench.task.metric.direction
     first = verdicts[0].score

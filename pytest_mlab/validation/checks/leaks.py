@@ -115,7 +115,7 @@ def _remarks(bench: Bench, closed: Counter[str]) -> str:
     return words
 
 
-# --- what is hidden, what is visible --------------------------------------------------------------
+# --- what is hidden, what is visible ---
 
 
 def _hidden(bench: Bench, closed: Counter[str]) -> tuple[list[Answers], Opaque]:
@@ -177,7 +177,7 @@ def _content(path: Path, closed: Counter[str]) -> bytes:
         return content
 
 
-# --- comparing ------------------------------------------------------------------------------------
+# --- comparing ---
 
 
 def _in_file(

@@ -132,7 +132,7 @@ def test_it_knows_where_data_come_from(tmp_path: Path) -> None:
     assert list(source_hosts(task)) == ["data.example.org", "www.kaggle.com"]
 
 
-# --- the searches, one by one --------------------------------------------------------------------
+# --- the searches, one by one ---
 
 
 def test_files_by_content_name_and_piece(tmp_path: Path) -> None:

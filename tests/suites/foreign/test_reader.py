@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "bench" / "guess"
 
 
-# --- what is read ---------------------------------------------------------------------------------
+# --- what is read ---
 
 
 def test_a_folder_is_read_as_a_task_and_stays_as_it_is(folder: Path, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_which_of_two_scripts_is_the_starter_is_asked(folder: Path) -> None:
         load_foreign(folder, "bench", folder.parent.parent / "cache")
 
 
-# --- metric, direction, baseline ------------------------------------------------------------------
+# --- metric, direction, baseline ---
 
 
 def test_an_unknown_name_without_mlab_toml_is_told_the_five_lines(folder: Path) -> None:
@@ -184,7 +184,7 @@ def test_what_is_wrong_in_mlab_toml_is_told(folder: Path, text: str, message: st
         load_foreign(folder, "bench", folder.parent.parent / "cache")
 
 
-# --- data -----------------------------------------------------------------------------------------
+# --- data ---
 
 
 def test_what_prepare_makes_is_public_and_scripts_are_not(folder: Path, tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_package_that_prepare_lacks_is_named(folder: Path, tmp_path: Path) -> 
         ready(load_foreign(folder, "bench", tmp_path / "cache"), tmp_path)
 
 
-# --- prompts --------------------------------------------------------------------------------------
+# --- prompts ---
 
 
 def test_a_prompt_is_not_answered_without_consent(folder: Path, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_prompt_that_nobody_foresaw_does_not_hang(folder: Path, tmp_path: Path
         ready(load_foreign(folder, "bench", tmp_path / "cache"), tmp_path)
 
 
-# --- suites ---------------------------------------------------------------------------------------
+# --- suites ---
 
 
 def test_a_suite_is_named_by_its_path(
@@ -386,7 +386,7 @@ def test_whatever_is_wrong_with_a_folder_is_its_fault_alone(
     ] == [False, True]
 
 
-# --- what has to be installed ---------------------------------------------------------------------
+# --- what has to be installed ---
 
 
 def test_requirements_may_be_said_in_mlab_toml(folder: Path) -> None:
@@ -448,7 +448,7 @@ def test_code_that_is_no_python_is_left_for_who_runs_it(folder: Path) -> None:
     assert missing_imports(folder, "train.py") == {}
 
 
-# --- evaluation -----------------------------------------------------------------------------------
+# --- evaluation ---
 
 
 def test_the_evaluator_is_an_ordinary_one(

@@ -165,7 +165,7 @@ def test_names_outside_the_folder_are_refused(
     tmp_path: Path, server: FileServer, name: str
 ) -> None:
     bucket_serves(server, BUCKET, {name: b"x"})
-    with pytest.raises(DataUnavailable, match="x.tfrecords-1"):
+    with pytest.raises(DataUnavailable, match=r"x\.tfrecords-1"):
         contents(tmp_path, full_task(tmp_path))
 
 

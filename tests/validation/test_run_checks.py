@@ -27,7 +27,7 @@ def task(tmp_path: Path) -> Path:
     return sound_task(tmp_path / "guess")
 
 
-# --- schema and files -----------------------------------------------------------------------------
+# --- schema and files ---
 
 
 def test_schema_tells_what_the_loader_says(task: Path) -> None:
@@ -110,7 +110,7 @@ def test_files_that_are_missing(task: Path, file: str, old: str, new: str, reaso
     assert (found.status, found.reason) == ("fail", reason)
 
 
-# --- starter, baseline, reference -----------------------------------------------------------------
+# --- starter, baseline, reference ---
 
 
 def test_the_starter_runs(task: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_reference_that_does_not(task: Path, code: str, reason: str) -> None:
     assert reason in found.reason
 
 
-# --- degenerate, deterministic, order -------------------------------------------------------------
+# --- degenerate, deterministic, order ---
 
 
 def test_degenerate_submissions_do_not_succeed(task: Path) -> None:
@@ -390,7 +390,7 @@ def test_an_order_that_is_refused_is_no_fault(task: Path) -> None:
     )
 
 
-# --- cost -----------------------------------------------------------------------------------------
+# --- cost ---
 
 
 def test_time_and_memory(task: Path) -> None:

@@ -119,7 +119,7 @@ def test_a_backend_that_does_not_fit_is_a_usage_error(
         sandboxes.make("shed")
 
 
-# --- names ---------------------------------------------------------------------------------------
+# --- names ---
 
 NAMED = {
     "core/plan.py": "the default of a setting",
