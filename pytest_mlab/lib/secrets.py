@@ -134,9 +134,7 @@ class Redactor:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._names: dict[str, str] = {}
         for name, value in environ.items():
-            # GOOGLE_APPLICATION_CREDENTIALS names a file; other values may begin with a slash.
-            names_a_file = value.startswith("/") and "CREDENTIAL" in name.upper()
-            if is_secret_variable(name) and len(value) >= SHORTEST and not names_a_file:
+            if is_secret_variable(name) and len(value) >= SHORTEST:
                 self._names |= dict.fromkeys(_spellings(value), name)
         longest_first = sorted(self._names, key=len, reverse=True)
         self._values = re.compile("|".join(map(re.escape, longest_first)))
