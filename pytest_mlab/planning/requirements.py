@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 from pytest_mlab.core.model_settings import ModelSettings
@@ -21,6 +20,7 @@ from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import RequirementMissing, SandboxError
+from pytest_mlab.lib import packages
 
 NVIDIA_DEVICE = Path("/dev/nvidiactl")
 
@@ -236,25 +236,13 @@ def _packages(task: Task) -> str:
 
 
 def _absent(who: str, requirements: Iterable[str], fix: str = "") -> str:
-    from packaging.requirements import Requirement
-
-    absent: list[str] = []
-    for text in requirements:
-        wanted = Requirement(text)
-        if wanted.marker is not None and not wanted.marker.evaluate():
-            continue
-        try:
-            found = metadata.version(wanted.name)
-        except metadata.PackageNotFoundError:
-            absent.append(text)
-            continue
-        if not wanted.specifier.contains(found, prereleases=True):
-            absent.append(text)
+    wanted = packages.applicable(requirements)
+    absent = packages.unmet(wanted, packages.installed(one.name for one in wanted))
     if not absent:
         return ""
-    quoted = " ".join(f"'{text}'" for text in absent)
-    fix = fix or f"python -m pip install {quoted}"
-    return str(RequirementMissing(f"{who} needs {', '.join(absent)}", fix=fix))
+    what = ", ".join(map(str, absent))
+    fix = fix or packages.install_command(absent)
+    return str(RequirementMissing(f"{who} needs {what}", fix=fix))
 
 
 def _rules(task: Task, settings: RunSettings) -> str:

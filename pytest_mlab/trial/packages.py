@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from packaging.requirements import Requirement
-
 from pytest_mlab.core.sandbox_api import Connection, Sandbox
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import RequirementMissing, SandboxError
+from pytest_mlab.lib import packages
 
 _ASK = """
 import importlib.metadata, json, sys
@@ -31,26 +30,20 @@ def check_packages(task: Task, sandbox: Sandbox, connection: Connection) -> None
     """Raise RequirementMissing, with the command that installs them, when packages that ``task``
     requires are absent from the Python of ``connection``, opened by ``sandbox``, or of another
     version."""
-    wanted = [Requirement(text) for text in task.requirements]
-    wanted = [one for one in wanted if one.marker is None or one.marker.evaluate()]
+    wanted = packages.applicable(task.requirements)
     if not wanted:
         return
     names = [one.name for one in wanted]
     found = (
         _own_versions(names) if sandbox.uses_host_python else _versions_inside(names, connection)
     )
-    missing = [
-        one
-        for one in wanted
-        if one.name not in found or not one.specifier.contains(found[one.name], prereleases=True)
-    ]
+    missing = packages.unmet(wanted, found)
     if missing:
         have = ", ".join(f"{one.name} {found.get(one.name, 'is not installed')}" for one in missing)
-        quoted = " ".join(f"'{one}'" for one in missing)
         where = "" if sandbox.uses_host_python else "in the image: "
         raise RequirementMissing(
             f"the task {task.name} needs packages that the sandbox's Python does not have: {have}",
-            fix=f"{where}{connection.python} -m pip install {quoted}",
+            fix=where + packages.install_command(missing, connection.python),
         )
 
 

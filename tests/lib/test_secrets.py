@@ -56,7 +56,8 @@ SHAPES = (
     "(AKIA|ASIA)[0-9A-Z]{16}", "AIza[0-9A-Za-z_-]{35}",
     "xox[abprs]-[0-9]{10}-[0-9]{10}-[a-z0-9]{20}",
     f"eyJ{_A}{{15,30}}[.]eyJ{_A}{{15,60}}[.][A-Za-z0-9_-]{{43}}", "key-[0-9a-f]{31}[0-9]",
-    f"glpat-{_B}", f"pk-lf-{_B}", f"rk-{_B}", f"pk_{_B}", f"xai-{_A}{{80}}", f"nvapi-{_B}", f"pplx-{_A}{{48}}", f"r8_{_A}{{37}}",
+    f"glpat-{_B}", f"pk-lf-{_B}", f"rk-{_B}", f"pk_{_B}", f"xai-{_A}{{80}}", f"nvapi-{_B}",
+    f"pplx-{_A}{{48}}", f"r8_{_A}{{37}}",
 )  # fmt: skip
 AROUND = (
     "{}", "key: {}", '"{}"', "(\n{}\n)", "Authorization: Bearer {}", "api_key='{}',", "x={};",
