@@ -123,6 +123,7 @@ class Job:
 
     def sandbox(self) -> Sandbox:
         """The run's sandbox backend; it hides answers and results."""
+        # The folder above the task's: the evaluators of its neighbours are hidden too.
         hidden = (self.run.path, self.cache, Path(self.planned_task.folder).parent)
         return make(self.settings.sandbox_options, hidden=hidden)
 

@@ -42,6 +42,8 @@ def check_packages(task: Task, sandbox: Sandbox, connection: Connection) -> None
     missing = [
         one
         for one in wanted
+        # A specifier leaves pre-releases out unless it is told otherwise, but one that is installed
+        # counts.
         if one.name not in found or not one.specifier.contains(found[one.name], prereleases=True)
     ]
     if missing:
@@ -64,6 +66,7 @@ def _own_versions(names: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
         for one in metadata.distributions(name=name, path=shown):
+            # The first one on the path is the one that an import finds.
             found.setdefault(name, one.version)
     return found
 
@@ -74,6 +77,7 @@ def _versions_inside(names: Sequence[str], connection: Connection) -> Mapping[st
         found = json.loads(ended.output)
     except ValueError:
         found = None
+    # The image may be anybody's, so the answer is checked before it is used.
     if not isinstance(found, dict) or not all(
         isinstance(version, str) for version in found.values()
     ):

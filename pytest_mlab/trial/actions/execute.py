@@ -142,8 +142,8 @@ def python_repl(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer
         if len(done.output) > SHOWN:
             context.trial.outputs.mkdir(exist_ok=True)
         sink(done.output)
-    # When the supervisor has left out the middle, the file does not hold the whole output either, so
-    # the text must not say that it does.
+    # When the supervisor has left out the middle, the file does not hold the whole output either.
+    # The text must then not say that it does.
     text = _text(
         done, sink.hint(context.trial.path) if len(done.output) == done.output_bytes else ""
     )
