@@ -69,6 +69,7 @@ class Job:
             f"{self.run.path}: the plan has no agent {self.trial.agent!r} for {self.trial.name}"
         )
 
+    # It works on a frozen dataclass, because it writes to __dict__ and not through __setattr__().
     @cached_property
     def task(self) -> Task:
         """The task as it is now. Raises SuiteError."""

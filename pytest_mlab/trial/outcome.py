@@ -119,6 +119,8 @@ def agent_part(found: TraceFacts, ending: Ending | None, last_words: str = "") -
 def last_ledger(found: TraceFacts, ending: Ending | None, budget: Budget) -> Ledger:
     """The agent's use by the trace; its time by the watcher when it was killed for that."""
     if found.ended is None and ending is not None and _out_of_time(ending):
+        # The watcher's time also covers making the workspace and the grace, so the budget bounds
+        # it.
         return found.ledger.at(max(found.ledger.seconds, min(ending.seconds, budget.max_seconds)))
     return found.ledger
 
@@ -224,6 +226,7 @@ def _blank(context: ResultContext, part: AgentPart, ledger: Ledger, snapshot: st
         needed = None
     return TrialResult(
         id=context.id,
+        # conclude() replaces it on every path.
         outcome=Outcome.NOT_RUN,
         reason="",
         baseline=baseline.mean if baseline else None,
