@@ -153,6 +153,7 @@ class Environment(Protocol):
         ...
 
 
+# isinstance() then checks that the names exist, and not their signatures.
 @runtime_checkable
 class Agent(Protocol):
     """The class under test, with ``needs_model`` and a constructor without arguments.

@@ -192,6 +192,8 @@ def complete(
     if twice:
         raise ValueError(f"planned more than once: {', '.join(sorted(twice))}")
     return tuple(
+        # A trial that is missing stays in the denominator. Without this, a run that broke off would
+        # have a better rate.
         results.get(i) or TrialResult(i, Outcome.NOT_RUN, "there is no result")
         for i in sorted(planned)
     )
@@ -260,6 +262,8 @@ def summarize_subject(
     """One subject's figures: means over its tasks, in which every task has the same weight."""
     rates = [t.rate.value for t in tasks if t.rate.value is not None]
     gains = [t.gain.mean for t in tasks if t.gain.mean is not None]
+    # A k that one task has no trials for is left out: its mean would be over another set of tasks
+    # than the others.
     common = [k for k in (tasks[0].pass_at if tasks else ()) if all(k in t.pass_at for t in tasks)]
     return SubjectSummary(
         agent=agent,

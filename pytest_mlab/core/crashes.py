@@ -22,4 +22,5 @@ def crash_line(output: str) -> str:
     ]
     if not frames:
         return ""
+    # Of exceptions with a cause, Python prints the one that ended the program last.
     return shorten(f"{basename(frames[-1][1])}:{frames[-1][2]}: {lines[-1]}", LONGEST)

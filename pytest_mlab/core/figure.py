@@ -54,6 +54,8 @@ class Figure:
             ) from error
         if found is None:
             return None
+        # numpy's numbers are of these types too, and neither JSON nor execnet takes them as they
+        # are.
         if isinstance(found, Integral):
             return int(found)
         if isinstance(found, Real):

@@ -83,6 +83,7 @@ class Verdict:
     def name(self) -> str:
         """A stable id, such as ``cifar10-research-gpt-4-turbo`` or
         ``suite-research-gpt-4-turbo``."""
+        # A verdict is of no single repeat, so the 0 is taken off again.
         return TrialId(self.task or "suite", self.agent, self.model, 0).name.removesuffix("-0")
 
 
@@ -119,6 +120,8 @@ class GateResult:
 
 def judge_run(subjects: Sequence[SubjectSummary], policy: GatePolicy) -> GateResult:
     """Judge all subjects of a run."""
+    # The control agent is expected to miss its target, so a floor for it would fail every run.
+    # Alone, it is what the run is about.
     only_control = all(s.is_control for s in subjects)
     tasks = tuple(_judge_task(s, t, policy) for s in subjects for t in s.tasks)
     suites = tuple(

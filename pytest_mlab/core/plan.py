@@ -104,6 +104,7 @@ class RunSettings:
     Request Help: nobody, or human. ``record`` is the folder that model calls are recorded into,
     ``replay`` the one they are answered from ('': none)."""
 
+    # Together with Budget's 50 steps and 5 hours, the published settings of MLAgentBench.
     repeats: int = 8
     budget: Budget = Budget()
     data: str = "mini"
@@ -153,6 +154,8 @@ class Plan:
     format: int = PLAN_FORMAT
 
     def __post_init__(self) -> None:
+        # slug() writes / and : as -, so two different models may share a name or a folder. One
+        # trial's result would then be taken for the other's.
         for what in ("name", "folder"):
             seen: dict[object, TrialId] = {}
             for trial in self.trials:

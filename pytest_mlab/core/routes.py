@@ -46,6 +46,7 @@ def routes_of(trial: TrialId, settings: RunSettings) -> tuple[str, ...]:
     if not trial.model:
         return ()
     names = filter(None, (trial.model, settings.edit_model, settings.fast_model))
+    # Several roles may be played by one model. A dict drops duplicates and keeps the order.
     return tuple(dict.fromkeys(route_of(settings.of_model(name)) for name in names))
 
 
@@ -53,6 +54,7 @@ def limits_of(name: str, settings: RunSettings) -> RouteLimits:
     """The limits of the model called ``name``: the strictest of all aliases of its route."""
     model = settings.of_model(name)
     route = route_of(model)
+    # The provider counts by server and key and knows nothing of aliases.
     alike = [model, *(other for other in settings.models if route_of(other) == route)]
     return RouteLimits(
         route,
@@ -84,6 +86,8 @@ def with_new_limits(
     models: Iterable[ModelSettings], rpm: Sequence[PerModel] = (), tpm: Sequence[PerModel] = ()
 ) -> tuple[ModelSettings, ...]:
     """``models`` of a run that began earlier; limits of the options replace those stored."""
+    # Not the stricter one as in with_limits(): the stored limits may themselves come from options,
+    # and a resumed run may be given more.
     return tuple(
         replace(m, rpm=_asked(m, rpm) or m.rpm, tpm=_asked(m, tpm) or m.tpm) for m in models
     )

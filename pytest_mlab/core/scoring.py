@@ -80,6 +80,8 @@ def is_sentinel(value: float) -> bool:
 def check_score(score: object, metric: Metric, task: str) -> float:
     """``score`` as a plain float. Raises EvaluatorError unless it is a finite number in the
     metric's range."""
+    # numpy's numbers are Real too. They become plain floats, which may travel between processes
+    # (core/wire.py).
     if isinstance(score, bool) or not isinstance(score, Real):
         raise EvaluatorError(
             f"task {task}: the evaluator gave {score!r} ({type(score).__name__}); it must return a"
@@ -114,6 +116,7 @@ def needed_score(task: Task, variant: str, override: float | None = None) -> flo
     absolute one exists because a relative one makes no sense for the task. Raises ScoringError when
     there is nothing sound to compare with."""
     baseline = _baseline(task, variant)
+    # Refused beside an absolute threshold too, because judge() computes the improvement from it.
     if baseline is not None and is_sentinel(baseline.mean):
         raise ScoringError(
             f"task {task.name}, data {variant}: the baseline {baseline.mean!r} is a placeholder and"
@@ -127,6 +130,7 @@ def needed_score(task: Task, variant: str, override: float | None = None) -> flo
             f"task {task.name}: no baseline was measured on data {variant!r}; measure one (mlab"
             f" measure {task.name} --data {variant} --write) or set threshold.absolute in task.toml"
         )
+    # abs(0) leaves nothing to improve by, and a negative mean makes a share of it meaningless.
     if baseline.mean <= 0:
         raise ScoringError(
             f"task {task.name}, data {variant}: the baseline is {baseline.mean!r}; a relative"

@@ -63,6 +63,7 @@ def bootstrap_mean_interval(values: Sequence[float]) -> Interval | None:
 
     None for fewer than three values and for values that all agree.
     """
+    # A resample picks values by their position, so the order would change the interval.
     ordered = sorted(float(v) for v in values)
     if len(ordered) < 3 or _agree(ordered):
         return None
@@ -78,6 +79,7 @@ def bootstrap_mean_interval(values: Sequence[float]) -> Interval | None:
         random_state=np.random.default_rng(BOOTSTRAP_SEED),
     ).confidence_interval
     low, high = float(found.low), float(found.high)
+    # scipy gives NaN where the resampled means are degenerate.
     if not (isfinite(low) and isfinite(high)) or low == high:
         return None
     return Interval(low, high)
@@ -99,6 +101,7 @@ def pass_hat_k(n: int, successes: int, k: int) -> float:
 
 def mean(values: Sequence[float]) -> float | None:
     """The mean, the same for every order of ``values``; None of nothing."""
+    # sum() rounds after each addition, so its result depends on the order.
     return fsum(values) / len(values) if values else None
 
 
@@ -111,6 +114,7 @@ def median(values: Sequence[float]) -> float | None:
 
 def _agree(ordered: Sequence[float]) -> bool:
     first, last = ordered[0], ordered[-1]
+    # Equal values may differ by rounding after they were averaged.
     return last - first <= 1e-12 * max(1.0, abs(first), abs(last))
 
 

@@ -13,6 +13,7 @@ from pytest_mlab.core.budget import Ledger
 RESULT_FORMAT = 1
 
 
+# Not StrEnum, which Python has from 3.11 on. The package supports 3.10.
 class Outcome(str, Enum):
     """How a planned trial ended: exactly one of these."""
 
@@ -54,6 +55,7 @@ class EndedBy(str, Enum):
 
     SUBMITTED = "submitted"
     RETURNED = "returned"
+    # These four are the names that Ledger.exhausted() gives: EndedBy is made from them.
     STEPS = "steps"
     SECONDS = "seconds"
     TOKENS = "tokens"

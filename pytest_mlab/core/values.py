@@ -29,6 +29,7 @@ def positive(text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
+    # NaN fails both comparisons and is refused as well.
     if not 0 < value < math.inf:
         raise ValueError("give a number above 0")
     return value
@@ -88,6 +89,7 @@ class PerModel:
     @classmethod
     def parse(cls, text: str) -> PerModel:
         """``60``, or ``gpt-4-turbo=60``."""
+        # From the right, because a model's name may hold an equals sign.
         model, _, value = text.rpartition("=")
         try:
             return cls(whole(value), model.strip())

@@ -44,6 +44,7 @@ def _name(key: object) -> str:
 def _plain(key: str, value: object) -> Builtin:
     if type(value) is str:
         return _text(value)
+    # isinstance() would let subclasses pass, such as numpy.float64, which is a float.
     if type(value) in _PLAIN:
         return value  # type: ignore[return-value]  # one of the exact types
     raise WireError(
@@ -53,6 +54,7 @@ def _plain(key: str, value: object) -> Builtin:
 
 
 def _text(text: str) -> str:
+    # Lone surrogates come from file names that are not UTF-8. Their escapes stay readable.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

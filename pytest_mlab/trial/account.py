@@ -44,8 +44,11 @@ class Account:
         self.budget = budget
         self._ledger = ledger or Ledger()
         self._clock = clock
+        # `seconds` subtracts the free waits, which a stored ledger's seconds do not include.
+        # Subtracted here as well, they cancel out, and `seconds` begins at the stored value.
         self._start = clock() - self._ledger.seconds - self._free(self._ledger)
         self._waits: list[tuple[float, float]] = []
+        # A number and not a flag, because calls may overlap.
         self._calls = 0
         self._lock = threading.Lock()
         self.on_move: Callable[[], None] = lambda: None
@@ -89,6 +92,7 @@ class Account:
             self._moved()
 
     def _moved(self) -> None:
+        # Otherwise a call does not change hard_seconds.
         if self.budget.exclude_waits:
             self.on_move()
 

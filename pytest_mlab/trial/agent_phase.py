@@ -84,11 +84,14 @@ def run_agent_phase(payload: Mapping[str, Any]) -> None:
     redact = Redactor(os.environ)
     with RedactedJournal(job.dir.path / TRACE, redact) as journal:
         try:
+            # First, so that a fault in the agent's file is found without starting a sandbox.
             agent = load_planned_agent(job)
             with contextlib.closing(_open_sandbox(job, agent)) as opened:
                 check_packages(job.task, opened.sandbox, opened.connection)
                 part = _Part(job, opened, journal, redact, payload.get("terminal"))
                 part.play(agent, payload["grace"])
+        # The same errors, raised by the agent's run, do not arrive here: _outcome_of() catches
+        # them.
         except _BEFORE as error:
             traceback.print_exc()
             journal.write(_never_began(error))
@@ -153,7 +156,11 @@ class _Part:
         self._opened = opened
         self._journal = journal
         self._snapshots = _snapshots(job, opened.workspace)
+        # The first snapshot comes first, because the event names it. Later phases compare with it
+        # what the agent must not change.
         journal.write(_started(job, opened, self._snapshots.begin().id))
+        # The agent's time starts here: making the workspace and opening the sandbox are not
+        # counted.
         clock = TrialClock()
         self._account = Account(job.budget, clock=clock)
         self._model = make_model(
@@ -303,6 +310,8 @@ def load_planned_agent(job: Job) -> Agent:
     """The agent, made with its settings. Raises ConfigError, AgentLoadError, StoreError when its
     files changed."""
     planned = job.planned_agent
+    # Compared here and not in the worker, because this process imports the files and needs the
+    # digest of just these.
     if changed := drift(planned, digest_now(planned, job.rootdir)):
         raise StoreError(changed)
     kind = load_agent(planned.ref, job.rootdir)
@@ -318,6 +327,7 @@ def part_of(error: BaseException | None, *, submitted: bool, exhausted: str | No
     ``submitted``: the final answer was given; ``exhausted`` names the limit of the budget that is
     used up."""
     if isinstance(error, BudgetExhausted):
+        # No outcome: a workspace is scored as it is when a limit ends the trial.
         return AgentPart(EndedBy(error.limit))
     if error is None or isinstance(error, TrialOver):
         if submitted:
@@ -328,6 +338,7 @@ def part_of(error: BaseException | None, *, submitted: bool, exhausted: str | No
     if isinstance(error, ProviderError):
         tried = f", after {error.retries + 1} attempts" if error.retries else ""
         return AgentPart(EndedBy.ERROR, Outcome.PROVIDER_ERROR, f"{describe(error)}{tried}")
+    # No outcome either: a program that failed may have left a submission.
     if isinstance(error, ProgramFailed):
         return AgentPart(EndedBy.ERROR, reason=str(error))
     if isinstance(error, (ReplayError, RequirementMissing, SandboxError, StoreError)):

@@ -152,6 +152,8 @@ class TrialEnvironment:
         with self._lock:
             self._check()
             index = self._context.step = self._account.charge_step()
+            # The step is charged before it is done. MeteredModel therefore lets the last step's own
+            # calls of the edit and fast models pass.
             self._context.timeout = timeout
             begin = time.monotonic()
             try:
@@ -176,6 +178,8 @@ class TrialEnvironment:
         """Run a program in the sandbox; see :class:`pytest_mlab.core.agent_api.Environment`."""
         with self._lock:
             self._check()
+        # The lock is not held while a program with a model runs: each of its model calls takes it
+        # for a step of its own.
         words = self._programs.argv(argv)
         begin = time.monotonic()
         if self._programs.has_model:
@@ -188,6 +192,8 @@ class TrialEnvironment:
                 action = Action("Run Program", {"argv": shortened_words(words)})
                 self._record(index, action, _answer(ran), begin)
         if ran.over is not None:
+            # The exception was raised in another thread already. A second raise would add to its
+            # traceback, which keeps that thread's frames alive.
             raise ran.over.with_traceback(None)
         return ran.done
 
@@ -217,6 +223,7 @@ class TrialEnvironment:
         return self._context.step
 
     def _check(self) -> None:
+        # The first reason stays the reason: a later check could find another limit used up as well.
         if self._over is None:
             try:
                 self._account.check()
@@ -225,6 +232,7 @@ class TrialEnvironment:
             else:
                 return
         self._refused += 1
+        # An agent that catches every exception would spin here until its time is over.
         if self._refused > RUNAWAY:
             self._on_runaway()
         raise self._over.with_traceback(None)
@@ -233,6 +241,8 @@ class TrialEnvironment:
         self, index: int, action: Action, answer: ActionAnswer, begin: float
     ) -> Observation:
         observation = self._recorder.step(index, action, answer, begin)
+        # One entry for each step, because restore() brings back what Undo Edit Script knew at that
+        # step. Tuples, because the lists go on changing.
         self._backups.append({name: tuple(kept) for name, kept in self._context.backups.items()})
         return observation
 
@@ -245,6 +255,7 @@ class TrialEnvironment:
 
     def cancel(self) -> None:
         """Stop what the step that another thread waits for runs in the sandbox."""
+        # Without the lock: the step that is to be stopped holds it.
         self._context.connection.cancel()
 
     # --- going back ---

@@ -73,6 +73,7 @@ def evaluate(
     with contextlib.ExitStack() as stack:
         if task.timed:
             stack.enter_context(_machine_to_itself())
+        # After the wait for the machine, which says nothing about the evaluator.
         begin = clock()
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evaluation-", dir=scratch))
         evaluated = _evaluate(task, sandbox, submission, answers, label, Path(folder), timeout)
@@ -88,6 +89,8 @@ def _evaluate(
     folder: Path,
     timeout: float,
 ) -> Evaluated:
+    # A mount is read-only and cannot be taken away before the submission's code starts. A copy can
+    # be deleted.
     private = task.submission.kind == "script"
     if private:
         _copy_answers(answers, folder / _PRIVATE_ANSWERS)
@@ -155,6 +158,7 @@ def _machine_to_itself() -> Iterator[None]:
     """One timed evaluation of this user at a time on this machine."""
     from filelock import FileLock
 
+    # The user's id is in the name, because a file of another user could not be opened for writing.
     with FileLock(os.path.join(tempfile.gettempdir(), f"mlab-timed-{os.getuid()}.lock")):
         yield
 
@@ -212,6 +216,7 @@ def _fault(task: Task, what: str, ended: Execution) -> Evaluated:
 def _read_bounded(path: Path) -> bytes:
     """A regular file's content. Raises ValueError when it is too large, StoreError when it is not a
     regular file, OSError."""
+    # Code of the submission may have put a link or a FIFO in the file's place.
     descriptor = open_regular(path)
     with open(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size
@@ -224,6 +229,7 @@ def _parse(text: bytes) -> Evaluated:
     """The result in ``text``. Raises ValueError naming the key that is wrong."""
     try:
         data = json.loads(text)
+    # A few kilobytes of brackets exceed the parser's depth.
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(data, dict):
@@ -235,6 +241,9 @@ def _parse(text: bytes) -> Evaluated:
         raise ValueError("its reason is not text, or its details are not an object")
     if word != "scored":
         return Evaluated(word, reason=reason[:MAX_REASON] or word, details=details)
+    # JSON's true would be the number 1 in Python, and Python's parser accepts NaN and Infinity. A
+    # whole number of hundreds of digits makes isfinite() raise OverflowError, which the caller
+    # expects.
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
         raise ValueError(f"its score is {score!r:.80}, expected a finite number")
     return Evaluated("scored", float(score), details=details)

@@ -50,6 +50,8 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
     job = Job.from_payload(payload)
     redact = Redactor(os.environ)
     ending = Ending(**payload["ending"])
+    # When the first process was killed, its sandbox may have outlived it and could still write to
+    # the workspace.
     job.sandbox().sweep(job.label)
     with RedactedJournal(job.dir.path / TRACE, redact) as journal:
         found = facts(job.dir.events())
@@ -60,6 +62,7 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
         else:
             ended = found.ended
         evaluated = None
+        # An evaluation may take half an hour and would not change these outcomes.
         if part.outcome is None and not ended.tampered:
             evaluated = _evaluate(job)
             journal.write(_evaluation(evaluated, ended.snapshot))
@@ -67,10 +70,13 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
         result = conclude(
             context, part, ended.ledger, ended.snapshot, ended.tampered, evaluated, found.crash
         )
+        # Reasons quote exceptions and outputs, and result.json does not pass the redacting journal.
         result = replace(
             result, reason=redact(result.reason), notes=tuple(map(redact, found.notes))
         )
         journal.write(TrialFinished(t=time.time(), outcome=result.outcome, reason=result.reason))
+    # The last act: a trial with a result is never run again. A death before this line leaves an
+    # unfinished trial.
     job.dir.write_result(result)
 
 
@@ -82,14 +88,20 @@ def _freeze(
     snapshot, tampered = "", list[str]()
     if found.started is not None:
         files = job.prepared.files
+        # The process that planned the mounts is gone. The snapshot of the fresh workspace names
+        # them.
         fresh = manifest.load(job.run.store, found.started.starter)
         shown = [
             manifest.decode(path) for path, entry in fresh.items() if entry.startswith("mounted:")
         ]
+        # No disk budget is passed: it bounds the snapshots of steps, and a final one is always kept
+        # whole.
         limit = job.settings.snapshot_file_mb << 20
         snapshots = Snapshots(
             job.run.store, job.workspace, public=files, mounted=shown, file_limit=limit
         )
+        # This object only says which paths are read-only. It has not seen the fresh files, so trees
+        # are compared below instead of calling tampered().
         guard = Workspace(job.workspace, mounts=(), public=files, read_only=job.task.read_only)
         keep = [*shown, *filter(guard.is_read_only, map(manifest.decode, fresh))]
         if _finish_restoring(job, snapshots, keep):
@@ -118,6 +130,8 @@ def _finish_restoring(job: Job, snapshots: Snapshots, keep: list[str]) -> bool:
     for event in job.dir.events():
         if isinstance(event, WorkspaceRestoring):
             begun = event
+        # A restoring that raised an error has no event for its end. A step after it shows that the
+        # process lived on.
         elif isinstance(event, (WorkspaceRestored, StepDone)):
             begun = None
     if begun is None:

@@ -69,6 +69,7 @@ class Job:
             f"{self.run.path}: the plan has no agent {self.trial.agent!r} for {self.trial.name}"
         )
 
+    # It works on a frozen dataclass, because it writes to __dict__ and not through __setattr__().
     @cached_property
     def task(self) -> Task:
         """The task as it is now. Raises SuiteError."""
@@ -123,6 +124,7 @@ class Job:
 
     def sandbox(self) -> Sandbox:
         """The run's sandbox backend; it hides answers and results."""
+        # The folder above the task's: the evaluators of its neighbours are hidden too.
         hidden = (self.run.path, self.cache, Path(self.planned_task.folder).parent)
         return make(self.settings.sandbox_options, hidden=hidden)
 

@@ -85,6 +85,7 @@ class MeteredModel:
             with self.account.calling():
                 reply = self.client.complete(request)
         except ModelError as error:
+            # A replayed failure lasts as long as the recorded one did.
             took = time.monotonic() - begin if error.seconds is None else error.seconds
             self._record_failure(role, request, error, took)
             # A call that the end of the trial's time cut short fails too, but that is not the
@@ -108,6 +109,8 @@ class MeteredModel:
         return str(name)
 
     def _deadline(self) -> float | None:
+        # Requests have their deadline by time.monotonic(). The account's clock may be ahead of it,
+        # after replayed calls.
         left = self.account.remaining_seconds()
         return None if math.isinf(left) else time.monotonic() + left
 
@@ -124,6 +127,7 @@ class MeteredModel:
             )
 
     def _record(self, role: Role, request: ModelRequest, reply: ModelReply) -> None:
+        # Before the event, whose ledger includes this call.
         self.account.charge_call(reply.usage, reply.cost, reply.waited)
         self.journal.write(
             ModelCall(

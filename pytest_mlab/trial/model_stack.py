@@ -116,6 +116,8 @@ def _provider(job: Job, journal: Journal) -> ModelClient:
 
     window = window_from(os.environ)
     limiter = RunLimiter(shared, shared.path, limits, charge, window=window, note=note)
+    # Below the recorder: a recording holds the tool calls that the agent got, whatever protocol
+    # brought them.
     return TextTools(LitellmClient(limiter=limiter, settings=job.settings.of_model))
 
 
@@ -197,4 +199,6 @@ def _settings(job: Job) -> dict[str, object]:
 
 
 def _clean(job: Job, redact: Redactor, inside: str) -> Callable[[str], str]:
+    # Prompts may name the workspace in any of these forms. It differs from run to run, so a
+    # recorded prompt would never match.
     return cleaner(redact, (inside, str(job.workspace), os.path.realpath(job.workspace)))

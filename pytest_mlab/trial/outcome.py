@@ -19,6 +19,8 @@ from pytest_mlab.trial.evaluate import Evaluated
 from pytest_mlab.trial.process.forkserver import STATUS_RAISED
 from pytest_mlab.trial.process.watch import Ending
 
+# Signals that the kernel sends for want of memory, or another program sends. Other signals, such as
+# SIGSEGV, are the process's own doing.
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _NAMED_FILES = 5
 
@@ -79,6 +81,8 @@ def agent_part(found: TraceFacts, ending: Ending | None, last_words: str = "") -
     ``last_words`` is the last line that the process wrote.
     """
     if found.ended is not None:
+        # The harness wrote that event when the workspace was frozen. How the process ended
+        # afterwards changes nothing.
         return AgentPart(found.ended.ended_by, found.ended.outcome, found.ended.reason)
     said = f" ({last_words})" if last_words else ""
     if ending is None:
@@ -97,6 +101,8 @@ def agent_part(found: TraceFacts, ending: Ending | None, last_words: str = "") -
             Outcome.INFRA_ERROR,
             f"the trial's process {ending} before it began{said}",
         )
+    # Exceptions of the agent are recorded in its last event. A process that raised without one had
+    # a fault in the harness, which the lines at the end report.
     if ending.how == "exited" and ending.status != STATUS_RAISED:
         reason = (
             f"the agent ended its own process with status {ending.status}; an agent returns from"
@@ -113,6 +119,8 @@ def agent_part(found: TraceFacts, ending: Ending | None, last_words: str = "") -
 def last_ledger(found: TraceFacts, ending: Ending | None, budget: Budget) -> Ledger:
     """The agent's use by the trace; its time by the watcher when it was killed for that."""
     if found.ended is None and ending is not None and _out_of_time(ending):
+        # The watcher's time also covers making the workspace and the grace, so the budget bounds
+        # it.
         return found.ledger.at(max(found.ledger.seconds, min(ending.seconds, budget.max_seconds)))
     return found.ledger
 
@@ -170,6 +178,8 @@ def conclude(
             f"{context.id.name}: neither the agent's end nor an evaluation decides the outcome"
         )
     result = replace(result, evaluation_seconds=evaluated.seconds)
+    # A program that failed is judged by what it left. When it left nothing, its own error says more
+    # than that.
     if evaluated.word == "no_submission" and part.ended_by is EndedBy.ERROR:
         return replace(result, outcome=Outcome.AGENT_ERROR, reason=part.reason)
     if evaluated.word != "scored":
@@ -216,6 +226,7 @@ def _blank(context: ResultContext, part: AgentPart, ledger: Ledger, snapshot: st
         needed = None
     return TrialResult(
         id=context.id,
+        # conclude() replaces it on every path.
         outcome=Outcome.NOT_RUN,
         reason="",
         baseline=baseline.mean if baseline else None,

@@ -57,6 +57,7 @@ def _own_versions(names: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
         for one in metadata.distributions(name=name, path=shown):
+            # The first one on the path is the one that an import finds.
             found.setdefault(name, one.version)
     return found
 
@@ -67,6 +68,7 @@ def _versions_inside(names: Sequence[str], connection: Connection) -> Mapping[st
         found = json.loads(ended.output)
     except ValueError:
         found = None
+    # The image may be anybody's, so the answer is checked before it is used.
     if not isinstance(found, dict) or not all(
         isinstance(version, str) for version in found.values()
     ):

@@ -52,6 +52,8 @@ class TerminalPerson:
         """The open device. Raises ConfigError when it is gone."""
         if self._fd < 0:
             try:
+                # O_NOCTTY: the trial's process leads a session without a terminal. Opened without
+                # this flag, the device would become its controlling terminal.
                 self._fd = os.open(self._terminal.device, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
             except OSError as error:
                 raise ConfigError(
@@ -81,8 +83,10 @@ class TerminalPerson:
         assert isinstance(local, int)
         assert isinstance(characters, list)
         modes[_LOCAL] = (local | termios.ICANON | termios.ECHO) & ~termios.ISIG
+        # The key may be another one, or switched off. Then Ctrl-C stays what ends a question.
         if characters[termios.VINTR] not in (_NONE, 0):
             self._interrupt = bytes(characters[termios.VINTR])
+        # In line mode, a read returns at VEOL as at a line break: the key wakes the reader at once.
         characters[termios.VEOL] = self._interrupt
         return modes
 
@@ -102,6 +106,7 @@ class TerminalPerson:
 
     def tell(self, text: str) -> None:
         """Write ``text`` and a line break; control characters are shown as escapes."""
+        # The text may come from a model or a script, and escape sequences could steer the terminal.
         self._write(printable(text) + "\n")
 
     def ask(self, prompt: str) -> str:
@@ -156,6 +161,8 @@ class TerminalPerson:
         """Call ``stop`` when the person presses Ctrl-C inside the block. Lines entered meanwhile
         answer the next questions."""
         with self.held():
+            # A thread that waits for the terminal cannot be stopped. Closing this pipe's other end
+            # wakes it.
             wake, waker = os.pipe()
             watcher = threading.Thread(
                 target=self._watch, args=(wake, stop), name="mlab-terminal", daemon=True
@@ -195,6 +202,7 @@ class TerminalPerson:
             file = Path(folder, os.path.basename(name) or "text")
             file.write_text(text, encoding="utf-8")
             command = [*shlex.split(self._terminal.editor), str(file)]
+            # TERM is not among the variables that a trial's process gets (process/child_env.py).
             variables = {**os.environ, "TERM": self._terminal.term or "dumb"}
             with self._lent() as device:
                 try:

@@ -31,6 +31,7 @@ OUTPUT = "program-{number:02d}.txt"
 KEEP = 4 * SHOWN
 _ASK_SECONDS = 60.0
 _WORD = 300
+# By a process inside, because the home of a sandbox may not exist on the host.
 _WRITE = (
     "import os, sys; path = os.path.join(os.environ['HOME'], sys.argv[1]); "
     "open(path, 'wb').write(sys.stdin.buffer.read()); sys.stdout.write(path)"
@@ -95,9 +96,11 @@ class Programs:
         """``words``, the agent's files by their paths in the sandbox. Raises RequirementMissing
         when the sandbox has no such program."""
         argv = [self._placed(word) for word in words]
+        # The name is an argument and not a part of the script, so that it needs no quoting.
         asked = self._connection.execute(
             ["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", argv[0]], timeout=_ASK_SECONDS
         )
+        # None: the question itself was stopped, which says nothing about the program.
         if asked.exit_status not in (0, None):
             raise RequirementMissing(
                 f"the program {argv[0]!r} is not in the sandbox",
@@ -188,12 +191,14 @@ class _Answerer:
         """One model call, a step of its own. Errors of this request alone go back to the program;
         all others end the trial."""
         with self._turn:
+            # The program may go on asking after the trial's end. It gets the same reason each time.
             if self.over is not None:
                 raise self.over.with_traceback(None)
             if self._ended:
                 raise TrialOver("the program has ended")
             try:
                 return self._step(about, call)
+            # Programs shorten their prompt and try again.
             except (BadRequestError, ContextWindowError):
                 raise
             except Exception as error:  # in the endpoint's thread nothing else would see it

@@ -13,6 +13,7 @@ from pytest_mlab.errors import StoreError, SuiteError
 from pytest_mlab.store.content import copy_content, open_regular
 from pytest_mlab.trial.workspace import Workspace
 
+# Bytecode that a run in the suite's own folder left behind is no part of the task.
 _SKIPPED = frozenset({"__pycache__"})
 
 
@@ -41,6 +42,7 @@ def provision(
         for mount in planned:
             place = root / mount.target
             place.parent.mkdir(parents=True, exist_ok=True)
+            # A mount needs a place of the same kind to be put over.
             if mount.source.is_dir():
                 place.mkdir()
             else:
@@ -63,6 +65,8 @@ def _targets(files: Mapping[str, str], root: Path, task: Task) -> list[str]:
             target = "/".join(parts[:count])
             if target in found:
                 break
+            # A mount over a folder of starter files would hide them, so the paths below it are
+            # mounted one by one.
             if (root / target).is_dir() and count < len(parts):
                 continue
             _clash(task, root, target)
@@ -99,6 +103,8 @@ def _copy_file(source: Path, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     fd = open_regular(source)
     try:
+        # Not the source's own mode: an agent must be able to change starter files, whatever the
+        # suite's folder allows.
         mode = 0o755 if os.fstat(fd).st_mode & stat.S_IXUSR else 0o644
         target = os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:

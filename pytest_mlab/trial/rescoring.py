@@ -92,6 +92,7 @@ def _evaluate(job: Job, found: Moment) -> Evaluated:
         )
     finally:
         shutil.rmtree(folder)
+    # A submission that was scored did not need the files that were not kept.
     if not missing or evaluated.word == "scored":
         return evaluated
     named = ", ".join(missing[:5])

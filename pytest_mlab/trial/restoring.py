@@ -52,6 +52,7 @@ def bring_back(
             for path in sorted(wanted.keys() - stays)
         }
     except OSError as error:
+        # For a call by descriptor, filename is its number.
         where = f" ({error.filename})" if isinstance(error.filename, str) else ""
         raise StoreError(
             f"the workspace {root} cannot be brought back: {error.strerror or error}{where}"
@@ -83,6 +84,8 @@ def _clear(root: Path, stays: Collection[str], folders: Collection[str]) -> None
             todo += [(*parts, name) for name in _sweep(fd, parts, stays)]
     for parts in reversed(seen[1:]):  # inner folders before outer ones
         if "/".join(parts) not in folders:
+            # Not empty: it holds something that stays, or the agent's processes have just written
+            # into it.
             with _opened(root, parts[:-1]) as fd, contextlib.suppress(OSError):
                 os.rmdir(parts[-1], dir_fd=fd)
 
@@ -98,6 +101,7 @@ def _sweep(fd: int, parts: tuple[str, ...], stays: Collection[str]) -> list[str]
             if item.is_dir(follow_symlinks=False):
                 inside.append(item.name)
             else:
+                # The agent's processes may be removing files at the same time.
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(item.name, dir_fd=fd)
     return inside
@@ -109,6 +113,7 @@ def _sweep(fd: int, parts: tuple[str, ...], stays: Collection[str]) -> list[str]
 def _put(root: Path, path: str, entry: str, store: ContentStore, open_public: OpenPublic) -> bool:
     """Write one path of a tree; False when its content was never kept."""
     parts = tuple(path.split("/"))
+    # Snapshots are files of the run directory, which may come from another machine.
     if any(part in ("", ".", "..") for part in parts):
         raise StoreError(
             f"a snapshot holds the path {path!r}, which leads out of it; the run directory was"
@@ -149,6 +154,8 @@ def _copy_public(digest: str, target: int, open_public: OpenPublic) -> bool:
 @contextlib.contextmanager
 def _created(folder: int, name: str, *, executable: bool) -> Iterator[int]:
     mode = 0o755 if executable else 0o644
+    # What is in the way was removed before. A file that is here now was put here by the agent's
+    # processes and is not written to.
     fd = os.open(
         name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder
     )
@@ -180,6 +187,7 @@ def _opened(root: Path, parts: tuple[str, ...], *, make: bool = False) -> Iterat
 
 
 def _enter(fd: int, name: str) -> int:
+    # O_PATH needs no rights on the folder itself.
     handle = os.open(name, os.O_PATH | _FOLDER, dir_fd=fd)
     try:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)

@@ -96,6 +96,7 @@ class TrialRunner:
         trial's processes have been killed; the trial then has no result and can be resumed."""
         job = Job(self._run, trial)
         with _alone(job):
+            # Only under the lock: a second worker that waited for it finds the result here.
             stored = job.dir.result()
             if stored is not None:
                 return stored
@@ -116,6 +117,8 @@ class TrialRunner:
     def _fresh(self, job: Job) -> TrialResult:
         started = time.time()
         job.dir.path.mkdir(parents=True, exist_ok=True)
+        # Before the data, because preparing them may take an hour and would be for another task
+        # than the planned one.
         if drifted := _drift(job):
             return self._give_up(job, drifted, started)
         try:
@@ -125,6 +128,7 @@ class TrialRunner:
         remove_workspace(job.workspace)
         try:
             ending = self._run_phases(job, started)
+        # Raised only when no server can be started. One that dies while a phase runs is an Ending.
         except ServerLost as error:
             return self._give_up(job, str(error), started)
         finally:
@@ -167,6 +171,7 @@ class TrialRunner:
         seconds: float,
         follow: Callable[[], None] | None,
     ) -> Ending:
+        # A replay answers from files, so it gets no keys and does not wait for litellm.
         watch = self._watch(job.planned_agent.needs_model and not job.settings.replay)
         path = job.dir.path / log
         ending = watch.run(
@@ -177,6 +182,7 @@ class TrialRunner:
             on_wait=follow,
         )
         if follow is not None:
+            # The process may write its last events between the last look and its end.
             follow()  # what was written since the last look
         _tidy_log(path)
         return ending
@@ -251,6 +257,8 @@ def _alone(job: Job) -> Iterator[None]:
     folder = job.run.path / "locks"
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{job.trial.name}.trial", "w") as file:
+        # The kernel releases the lock when its process dies. The file is never removed: another
+        # process could then lock a new file of the same name.
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -293,12 +301,14 @@ def _tidy_log(path: Path) -> None:
         path.unlink()
         return
     with open(path, "rb") as file:
+        # An agent may print gigabytes: only the two ends are read into memory.
         kept = file.read(_LOG_HALF)
         if size > 2 * _LOG_HALF:
             file.seek(-_LOG_HALF, os.SEEK_END)
             kept += b"\n[... %d bytes left out ...]\n" % (size - 2 * _LOG_HALF)
         kept += file.read()
     text = kept.decode("utf-8", "replace")
+    # The process writes its log without a filter, so secrets can be taken out only after its end.
     clean = Redactor(os.environ)(text)
     if clean != text or size > 2 * _LOG_HALF:
         path.write_text(clean, encoding="utf-8")
@@ -308,6 +318,8 @@ def remove_workspace(path: Path) -> None:
     """Remove an agent's workspace, whatever the agent did to its permissions. It may be absent."""
     if not path.is_symlink() and not path.exists():
         return
+    # An agent may have taken rights away from folders. os.walk() enters a folder after its names
+    # were yielded with those of its parent, so each has its rights back before it is entered.
     path.chmod(0o700)
     for folder, names, _ in os.walk(path):
         for name in names:

@@ -30,6 +30,7 @@ def run_script(
     ``outputs``.
 
     Raises SuiteError when an action fails, SandboxError."""
+    # No budget is checked here: a task's script may be long, and each action has a time limit.
     account = Account(Budget(max_seconds=math.inf))
     trial = TrialDir(outputs, TrialId(task.name, script, "", 1))
     context = ActionContext(

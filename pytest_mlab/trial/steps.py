@@ -42,11 +42,13 @@ class StepRecorder:
         """Record a step that has been done, with what it changed in the workspace."""
         text = _text(answer.text)
         change = self._snapshots.take()
+        # The snapshot is a part of the step's time.
         seconds = time.monotonic() - begin
         self._journal.write(
             StepDone(
                 t=self._now(),
                 index=index,
+                # A name that a model wrote may have any type and any length.
                 action=_text(str(action.name)[:_NAME_LIMIT]),
                 args=_plain(action.args),
                 observation=text,
@@ -120,6 +122,8 @@ def _text(text: str) -> str:
 
 def _plain(args: Any) -> dict[str, Any]:
     """An action's arguments for the trace; what is not JSON as text."""
+    # Most arguments are plain, and the way through JSON below would cost every step. Exact types,
+    # because subclasses may be written in another way.
     if isinstance(args, dict) and all(
         type(k) is str and type(v) in (str, int, float, bool) for k, v in args.items()
     ):

@@ -11,6 +11,7 @@ from pytest_mlab.core.trial import TrialId
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared, Spending
 
+# Reports recognise trials that a stopped run did not start by this beginning.
 NOT_STARTED = "not started: "
 
 

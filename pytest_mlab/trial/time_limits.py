@@ -48,6 +48,8 @@ def trial_seconds(budget: Budget, *, timed: bool) -> float:
     """Seconds after which a trial under ``budget`` must have ended, whatever its phases did: later
     than the ends of both."""
     return (
+        # pytest-timeout uses the sum as the last backstop. It must come after the limits of the
+        # phases, because those leave a result.
         agent_phase_seconds(budget, grace_of(budget))
         + finish_phase_seconds(timed=timed)
         + _PREPARING

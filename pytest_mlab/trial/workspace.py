@@ -21,6 +21,7 @@ from pytest_mlab.store.content import hash_fd, open_regular
 _HASH_ALWAYS = 1 << 20
 """Bytes up to which a read-only file is read again at the end, whatever its times say."""
 
+# Below PATH_MAX of Linux, which is 4096 bytes.
 _LONGEST = 4000
 
 
@@ -88,6 +89,7 @@ class Workspace:
         for path, found in self.public.items():
             if found == digest:
                 with contextlib.suppress(PathRefused), self.opened(path) as fd:
+                    # The block closes its own descriptor.
                     return os.dup(fd)
         return None
 
@@ -113,13 +115,18 @@ class Workspace:
                 f"{rel} is absolute; give a path relative to the workspace, such as train.py"
             )
         root = os.fspath(self.root)
+        # Links are followed here and then the result is judged. A test of the text alone would let
+        # a link lead anywhere.
         real = os.path.realpath(os.path.join(root, rel))
+        # With the separator: /runs/work2 begins with /runs/work too.
         if real != root and not real.startswith(root + os.sep):
             raise PathRefused(f"{rel} leads out of the workspace; only files inside it can be used")
         inside = "." if real == root else real[len(root) + 1 :]
         if write:
             self._check_writable(rel, inside)
         parts = () if inside == "." else tuple(inside.split(os.sep))
+        # On this machine a mounted path is only a placeholder: its content is at the mount's
+        # source.
         for count in range(len(parts), 0, -1):
             source = self._targets.get("/".join(parts[:count]))
             if source is not None:
@@ -159,6 +166,9 @@ class Workspace:
         folder = self._folder(place, rel, make=write or append)
         try:
             name = place.parts[-1] if place.parts else "."
+            # O_NONBLOCK: to open a FIFO would otherwise wait for its other end, and an agent's
+            # script can make one. O_TRUNC is not used: the file is emptied below, once it is known
+            # to be a regular one.
             options = flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             try:
                 fd = os.open(name, options, 0o644, dir_fd=folder)
@@ -207,6 +217,7 @@ class Workspace:
     def listdir(self, rel: str) -> list[str]:
         """Sorted names in a folder: folders end in ``/``, links in ``@``. Raises PathRefused."""
         place = self.resolve(rel)
+        # _folder() opens all parts but the last, so an empty one is added.
         folder = self._folder(Place(place.rel, place.base, (*place.parts, "")), rel, make=False)
         try:
             with os.scandir(folder) as entries:
@@ -275,6 +286,7 @@ class Workspace:
         """Remember the read-only files as they are now; called once, before anything else can
         write."""
         for folder, names, files in os.walk(self.root):
+            # Changed in place, so that os.walk() does not enter the placeholders of mounts.
             names[:] = [
                 n
                 for n in names

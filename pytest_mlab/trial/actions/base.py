@@ -132,6 +132,8 @@ def perform(
         )
     except BadRequestError as error:
         return ActionAnswer(f"{action.name}: the model refused the request ({error})", ok=False)
+    # A full disk or a name that is too long for the file system is the agent's to handle and must
+    # not end the trial.
     except OSError as error:
         return ActionAnswer(f"{action.name}: {error.strerror or error}", ok=False)
     return ActionAnswer(answer) if isinstance(answer, str) else answer
@@ -139,6 +141,7 @@ def perform(
 
 def unknown(name: str, names: list[str]) -> str:
     """The answer to an action that does not exist: all names, the nearest first."""
+    # The name is whatever a model wrote, so it may have any type and any length.
     folded = {n.casefold(): n for n in names}
     asked = str(name).casefold()
     begun = [n for n in names if asked and n.casefold().startswith(asked)]
@@ -169,8 +172,11 @@ def checked(spec: ActionSpec, args: Any) -> dict[str, Any] | str:
             if not isinstance(value, str):
                 return _wrong(spec, f"{name} is a {type(value).__name__}, expected text")
             value = value.encode("utf-8", "replace").decode()  # lone surrogates fit in no file
+        # isdecimal() and not isdigit(): the latter accepts characters such as ², which int()
+        # refuses.
         elif isinstance(value, str) and value.strip().isdecimal():
             value = int(value)
+        # In Python, True is an int.
         elif not isinstance(value, int) or isinstance(value, bool):
             return _wrong(spec, f"{name} is {value!r:.80}, expected a whole number")
         found[name] = value
@@ -210,6 +216,7 @@ def ask(
         reply = context.model.complete(
             prompt,
             role="edit" if role == "edit" else "fast",
+            # MLAgentBench asks its fast model at about 0, too.
             temperature=0.01,
             max_tokens=max_tokens,
         )
@@ -223,6 +230,7 @@ def ask_over(
 ) -> list[str]:
     """The fast model's answers over blocks of ``block`` characters; ``each(block, number, of)``
     makes the prompt."""
+    # An empty text is asked about once, so that callers always get an answer.
     parts = [text[start : start + block] for start in range(0, len(text), block)] or [""]
     return [
         ask(context, each(part, number, len(parts)), role="fast")[0].strip()

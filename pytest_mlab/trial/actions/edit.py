@@ -12,12 +12,15 @@ from pytest_mlab.trial.actions import prompts
 from pytest_mlab.trial.actions.base import SHOWN, ActionContext, ActionError, action, ask, shortened
 from pytest_mlab.trial.actions.files import read_text
 
+# The limit of MLAgentBench's edit model.
 MAX_TOKENS = 4000
 """Tokens that the edit model may write."""
 
 MAX_EDITED = 200_000
 """Bytes of a file that is given to the edit model whole."""
 
+# The closing fence may be missing: models sometimes stop before they write it. It must be alone on
+# its line, because code may hold three backticks in a text.
 _FENCE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -35,6 +38,7 @@ def edit_script(context: ActionContext, args: Mapping[str, Any]) -> str:
     """Rewrite a whole file by instruction; a missing one starts empty."""
     name, save = args["script_name"], args["save_name"]
     context.workspace.resolve(save, write=True)
+    # The call above refuses a path that cannot be written before a model call is paid for.
     before = read_text(context, name, MAX_EDITED) if context.workspace.exists(name) else ""
     wanted = prompts.EDIT.substitute(
         name=name, content=before, instruction=args["edit_instruction"]
@@ -81,6 +85,7 @@ def edit_segment(context: ActionContext, args: Mapping[str, Any]) -> str:
 
 def _rewritten(context: ActionContext, prompt: str) -> str:
     reply, reason = ask(context, prompt, role="edit", max_tokens=MAX_TOKENS)
+    # Saving a reply that was cut would replace the file by its beginning.
     if reason == "length":
         raise ActionError(
             f"the edit model stopped at its limit of {MAX_TOKENS} tokens, so nothing was changed; "
@@ -98,6 +103,7 @@ def unfenced(reply: str) -> str:
     """The content of a reply: its longest code block, or all of it when there is none; ends in a
     line break."""
     blocks = _FENCE.findall(reply)
+    # A reply may also quote a few lines of the file. The longest block is the content.
     text = max(blocks, key=len) if blocks else reply.strip("\n")
     return text if text.endswith("\n") or not text else text + "\n"
 
@@ -124,6 +130,9 @@ def _saved(context: ActionContext, name: str, save: str, before: str, after: str
 
 def _back_up(context: ActionContext, save: str) -> None:
     """Keep the file that an edit replaces, outside the workspace."""
+    # By the resolved path, so that names that reach one file through links share its edits.
+    # MLAgentBench found backups by a prefix of the name and the time in seconds, and could restore
+    # another file's.
     key = context.workspace.resolve(save, write=True).rel
     stack = context.backups.setdefault(key, [])
     if not context.workspace.exists(save):
@@ -150,6 +159,8 @@ def undo_edit(context: ActionContext, args: Mapping[str, Any]) -> str:
         raise ActionError(
             f"there is no edit of {name} to undo (files with edits to undo: {edited})"
         )
+    # The entry is removed only after the file was restored, so that an undo that fails can be done
+    # again.
     kept = stack[-1]
     if kept is None:
         if context.workspace.exists(name):

@@ -52,6 +52,8 @@ class OutputFile:
             return
         self._waiting.append(chunk)
         if self.total > self._threshold:
+            # Most steps print little: a file for each of them would be one more write and one more
+            # file in the run directory.
             self._file = open(self.path, "wb")  # noqa: SIM115 (closed when the whole object is)
             for earlier in self._waiting:
                 self._write(earlier)
@@ -110,6 +112,7 @@ def execute_script(context: ActionContext, args: Mapping[str, Any]) -> ActionAns
     place = context.workspace.resolve(name)
     if not place.path.is_file():
         raise ActionError(f"{name} does not exist or is not a file; List Files shows what there is")
+    # Python would take a name that begins with - for an option.
     script = place.rel if not place.rel.startswith("-") else f"./{place.rel}"
     # -u: what was printed before a kill is not lost in a buffer.
     argv = [context.connection.python, "-u", script]
@@ -139,6 +142,8 @@ def python_repl(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer
         if len(done.output) > SHOWN:
             context.trial.outputs.mkdir(exist_ok=True)
         sink(done.output)
+    # When the supervisor has left out the middle, the file does not hold the whole output either.
+    # The text must then not say that it does.
     text = _text(
         done, sink.hint(context.trial.path) if len(done.output) == done.output_bytes else ""
     )
@@ -174,6 +179,8 @@ def _text(done: Execution, hint: str) -> str:
     data, left_out = done.output, done.output_bytes - len(done.output)
     if left_out <= 0:
         return shortened(data.decode("utf-8", "replace"), hint)
+    # The cut may be inside a character of several bytes. Each half is decoded by itself, so that
+    # only that character is damaged.
     half = SHOWN // 2
     head, tail = (
         data[: len(data) // 2].decode("utf-8", "replace"),
@@ -190,6 +197,7 @@ def _ended(name: str, done: Execution, context: ActionContext) -> str:
     if (
         done.killed_for == "timeout"
         and context.timeout is not None
+        # Both limits end an execution as a timeout. With time left, it was the agent's own.
         and context.account.remaining_seconds() > 0
     ):
         return (
@@ -228,6 +236,8 @@ def _ended(name: str, done: Execution, context: ActionContext) -> str:
 
 def _met_limit(done: Execution, limits: Resources) -> str:
     """A sentence on the limit that a program ran into, for errors that do not name it."""
+    # The kernel refuses a file beyond RLIMIT_FSIZE and memory beyond RLIMIT_DATA with an error. The
+    # program then ends by itself, so killed_for is empty.
     if b"[Errno 27] File too large" in done.output:
         return (
             f" A file cannot be larger than the {limits.disk_mb} MiB that the workspace may have."

@@ -18,7 +18,10 @@ TEXT_LIMIT = 4 << 20
 
 def read_text(context: ActionContext, name: str, limit: int = TEXT_LIMIT) -> str:
     """A text file's content. Raises PathRefused, ActionError for a binary or too long file."""
+    # One byte more than allowed tells a file that is too long. Its size could change after it was
+    # asked for.
     data = context.workspace.read(name, limit + 1)
+    # Text has no zero bytes. git looks for one near the beginning of a file in the same way.
     if b"\0" in data[:8192]:
         raise ActionError(f"{name} is a binary file; run Python code to look into it")
     if len(data) > limit:
@@ -61,6 +64,7 @@ def read_file(context: ActionContext, args: Mapping[str, Any]) -> str:
             data = os.pread(fd, TEXT_LIMIT, 0)
             binary, text = b"\0" in data[:8192], shortened(data.decode("utf-8", "replace"), _PARTS)
         else:
+            # A data file may have gigabytes, so it is never read whole.
             head, tail = os.pread(fd, SHOWN // 2, 0), os.pread(fd, SHOWN // 2, size - SHOWN // 2)
             binary = b"\0" in head[:8192]
             cut = f"\n[... {size - SHOWN} bytes left out{_PARTS} ...]\n"
@@ -117,8 +121,11 @@ def copy_file(context: ActionContext, args: Mapping[str, Any]) -> str:
     workspace = context.workspace
     if destination and workspace.is_folder(destination):
         destination = os.path.join(destination, os.path.basename(source.rstrip("/")))
+    # The destination is emptied when it is opened: a file copied onto itself would lose its
+    # content. Resolved paths are compared, because a link may give it a second name.
     if workspace.resolve(source).path == workspace.resolve(destination).path:
         raise ActionError(f"{source} and {destination} are the same file")
+    # The source first: when it is refused, the destination is still untouched.
     with workspace.opened(source) as read, workspace.opened(destination, write=True) as write:
         copy_content(read, write)
     return f"{source} has been copied to {destination}."

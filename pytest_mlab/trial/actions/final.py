@@ -44,6 +44,7 @@ def _answer_of(person: Person, request: str, step: int) -> str:
     """The lines that the person enters up to an empty one."""
     person.tell(f"\n--- The agent asks for help at step {step} (its time goes on):\n{request}\n")
     lines: list[str] = []
+    # Ctrl-D and Ctrl-C end the answer and not the trial. The lines so far count.
     with contextlib.suppress(EOFError, KeyboardInterrupt):
         while line := person.ask("your answer, an empty line ends it: " if not lines else "... "):
             lines.append(line)

@@ -9,6 +9,7 @@ from pytest_mlab.trial.actions import prompts
 from pytest_mlab.trial.actions.base import ActionContext, action, ask, ask_over, shortened
 from pytest_mlab.trial.actions.files import read_text
 
+# MLAgentBench's value.
 BLOCK = 10_000
 """Characters that the fast model reads at once."""
 

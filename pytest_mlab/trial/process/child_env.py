@@ -13,6 +13,8 @@ _ALWAYS = re.compile(
     r"|MLAB_\w+|XDG_\w+|DOCKER_\w+|CUDA_\w+|NVIDIA_\w+|ROCR_\w+|HIP_\w+"
     r"|OPENBLAS_\w+|OMP_\w+|MKL_\w+|KMP_\w+|NUMEXPR_\w+|VECLIB_\w+|BLIS_\w+"
 )
+# Not every key ends in _API_KEY (AWS_SECRET_ACCESS_KEY, for example), so whole families of
+# providers' names pass.
 _WITH_MODEL = re.compile(
     r"\w+_API_?KEY|\w+_API_BASE|\w+_BASE_URL|\w+_API_VERSION|\w+_API_TYPE|\w+_AI_TOKEN|AIMLAPI_KEY|COMETAPI_KEY"
     r"|(LITELLM|OPENAI|ANTHROPIC|AWS|AZURE|GOOGLE|GCLOUD|GCS|VERTEX|VERTEXAI|GEMINI|BEDROCK|DATABRICKS|DATAROBOT|WATSONX|WX"

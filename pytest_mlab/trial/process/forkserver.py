@@ -47,6 +47,8 @@ _PARENT_CHECK_SECONDS = 1.0
 
 
 def _prctl(option: int, value: int) -> None:
+    # Python has no prctl() of its own. With use_errno, ctypes keeps errno where later C calls do
+    # not overwrite it.
     if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
 
@@ -66,6 +68,8 @@ class _Lines:
         data = self.channel.recv(1 << 16)
         if not data:
             return None
+        # A stream socket keeps no message boundaries: a message may arrive in pieces, or several at
+        # once.
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         return [json.loads(line) for line in lines]
 
@@ -87,6 +91,8 @@ class _ExitWith:
             if error is None:
                 status = 0
             elif isinstance(error, SystemExit) and (
+                # sys.exit("text") is a failure in Python, so it counts as raised and its text is
+                # printed.
                 error.code is None or isinstance(error.code, int)
             ):
                 status = error.code or 0
@@ -104,6 +110,8 @@ def _redirect(log: str) -> None:
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.close(out)
+    # A crash in C code then leaves a Python traceback in the log, from which the runner reads the
+    # place of the crash.
     faulthandler.enable()
 
 
@@ -158,6 +166,8 @@ class Server:
         # wakeup descriptor, and that is what it waits for.
         for end in (self._wake, self._waker):
             end.setblocking(False)
+        # A full buffer is harmless: one byte is enough to wake the loop, and _reap() collects all
+        # children that have died.
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._stop)
@@ -179,6 +189,7 @@ class Server:
                 self._kill(self._current[1])
 
     def _run(self, request: dict[str, Any]) -> None:
+        # Unflushed text would be copied by the fork and written twice.
         server = os.getpid()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -190,23 +201,31 @@ class Server:
 
     def _child(self, request: dict[str, Any], server: int) -> NoReturn:
         with _ExitWith():
+            # A group of its own: _kill() kills the whole group, and the server must not be in it.
             os.setsid()
             _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != server:  # it died before the line above took effect
                 raise SystemExit(STATUS_RAISED)
+            # The wakeup socket is shared with the server, which the child's signals would wake.
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
+            # An ignored signal stays ignored across fork and exec, in the agent's programs too.
             signal.signal(signal.SIGINT, signal.default_int_handler)
             for end in (self._lines.channel, self._wake, self._waker):
                 end.close()
             _redirect(request["log"])
+            # Imported only now, after the redirection: an error of the import is in the trial's
+            # log.
             module, _, function = request["target"].partition(":")
             getattr(importlib.import_module(module), function)(request["payload"])
+        # The block above always ends the process. Type checkers cannot know that.
         raise AssertionError("unreachable")
 
     def _kill(self, pid: int) -> None:
         try:
+            # Processes that have left this group are killed as leftovers, when this one has been
+            # reaped.
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:
             os.kill(pid, signal.SIGKILL)  # it has not made its own group yet
@@ -216,6 +235,9 @@ class Server:
         end."""
         while True:
             try:
+                # The kernel may send one SIGCHLD for several dead children, so this loops until
+                # none is left. Process ids other than the trial's are orphans that this subreaper
+                # has adopted.
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return
@@ -223,6 +245,8 @@ class Server:
                 return
             if self._current is not None and pid == self._current[1]:
                 request, self._current = self._current[0], None
+                # Before the message, because the worker reads the trial's files as soon as it
+                # arrives, and leftovers could still write to them.
                 leftovers, stuck = self._kill_children()
                 self._lines.send(
                     {
@@ -267,6 +291,8 @@ def _threads() -> list[str]:
 def main() -> None:
     """Serve the worker at the other end of the socket whose number is the first argument."""
     channel = socket.socket(fileno=int(sys.argv[1]))
+    # It is inheritable because the worker passed it to this program. Programs that a trial starts
+    # must not get it: they could send messages in the server's name.
     channel.set_inheritable(False)
     lines = _Lines(channel)
     hello: list[dict[str, Any]] | None = []
@@ -274,6 +300,7 @@ def main() -> None:
         hello = lines.receive()
     if hello is None:
         return
+    # The server runs with -I, so neither PYTHONPATH nor the script's folder is in sys.path.
     sys.path[:] = hello[0]["sys_path"]
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     gc.disable()  # all that is loaded stays; looking for garbage in it takes a fifth of the time

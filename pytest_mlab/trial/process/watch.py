@@ -145,6 +145,8 @@ class Watch:
             return self._wait(request, begin, seconds, on_wait)
         except ServerLost:
             self._abandon()
+            # A result and not an error: the trace still holds what the process did, and the next
+            # call starts a new server.
             return Ending("server_lost", seconds=self._clock() - begin)
         except BaseException:
             self._abandon()  # nothing may outlive the caller's interest in it
@@ -157,6 +159,8 @@ class Watch:
         answer = self._receive_until(until, on_wait)
         late = answer is None
         if answer is None:
+            # When the process has ended by itself meanwhile, the server ignores the request, and
+            # the answer that follows is the end that it had sent already.
             self._send({"op": "kill", "id": request})
             answer = self._receive(_ANSWER_SECONDS)
         status = answer["status"]
@@ -177,6 +181,8 @@ class Watch:
             processes.orphans()
         )  # of workers that were killed together with their servers
         ours, theirs = socket.socketpair()
+        # A file and not a pipe: a pipe that is read only after a failure could fill up and block
+        # the server.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
         with theirs:
             self._server = subprocess.Popen(
@@ -188,6 +194,8 @@ class Watch:
                 stdout=self._errors,
                 stderr=self._errors,
                 env={**self._environ, processes.MARK: self._mark},
+                # Signals that a terminal or a CI job sends to the worker's process group must not
+                # end a trial: the worker decides that, by closing the connection.
                 start_new_session=True,
             )
         self._channel, self._buffer = ours, b""
@@ -195,6 +203,8 @@ class Watch:
             self._send(
                 {
                     "op": "hello",
+                    # Relative entries, such as '' for the working directory, would change their
+                    # meaning in a process that changes its directory.
                     "sys_path": [os.path.abspath(entry) for entry in sys.path],
                     "preload": self._preload,
                 }
@@ -245,6 +255,8 @@ class Watch:
                 return None
             try:
                 data = self._channel.recv(1 << 16)
+            # The kernel reports a reset, and not an end, when the server died before it had read
+            # everything that was sent.
             except ConnectionResetError:
                 data = b""
             if not data:
@@ -273,6 +285,8 @@ class Watch:
             self._channel = None
         if self._server is not None:
             try:
+                # A server whose connection is closed kills all its descendants before it exits, so
+                # a kill before that would leave them to the search by mark.
                 self._server.wait(_EXIT_SECONDS)
             except subprocess.TimeoutExpired:
                 self._server.kill()
