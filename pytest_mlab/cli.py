@@ -30,6 +30,7 @@ COMMANDS = {
     "rescore": "pytest_mlab.commands.rescore",
 }
 
+# 128 + 2 and 128 + 13: what a shell reports for a program that SIGINT or SIGPIPE has ended.
 OK, INTERRUPTED, BROKEN_PIPE = 0, 130, 141
 
 
@@ -52,6 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     can fix, 130 after Ctrl-C."""
     words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
+        # A stream that another program has put in place may have no reconfigure().
         if isinstance(stream, io.TextIOWrapper):
             # an agent's text must not break an ASCII terminal
             stream.reconfigure(errors="backslashreplace")
@@ -84,6 +86,7 @@ def _dispatch(words: list[str]) -> int:
         print(f"mlab: error: {unknown('command', name, COMMANDS)}", file=sys.stderr)
         return USAGE
     command = cast(Command, import_module(COMMANDS[name]))
+    # No abbreviations: a command that passes words on to pytest would take --js for its own --json.
     parser = argparse.ArgumentParser(
         prog=f"mlab {name}", description=command.HELP, allow_abbrev=False
     )
@@ -96,6 +99,7 @@ def _dispatch(words: list[str]) -> int:
         return done.code if isinstance(done.code, int) else USAGE
     args.others = others
     status = command.run(args)
+    # Here and not at exit, so that a closed pipe is seen by main().
     sys.stdout.flush()
     return status
 

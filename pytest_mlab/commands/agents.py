@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
     for number, name in enumerate(args.agents or known_agents(rootdir)):
         try:
             lines = text(name, rootdir)
+        # A broken file in agents/ does not hide the agents that work.
         except AgentLoadError as error:
             lines, broken = [f"{name}: {error}"], True
         print(*(["", *lines] if number else lines), sep="\n")

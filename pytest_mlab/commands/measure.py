@@ -48,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if args.runs < 1:
         raise ConfigError(f"--runs {args.runs}: at least 1 is needed")
     chosen = _chosen(args)
+    # Before the first run, since runs may take hours.
     for task in chosen if args.write else ():
         _refuse_foreign(task)
     for task in chosen:
@@ -139,6 +140,7 @@ def _write(file: Path, table: str, result: Baseline) -> None:
     try:
         load_task(file.parent, file.parent.parent.name)
     except SuiteError:
+        # A task.toml that does not load would take the whole suite out of use.
         _replace(file, before)
         raise
 
@@ -146,4 +148,5 @@ def _write(file: Path, table: str, result: Baseline) -> None:
 def _replace(file: Path, text: str) -> None:
     temporary = file.with_name(f".{file.name}.part")
     temporary.write_text(text, encoding="utf-8")
+    # In one step: the file is source code, and an interrupt must not cut it short.
     os.replace(temporary, file)

@@ -34,6 +34,8 @@ def run(args: argparse.Namespace) -> int:
     from pytest_mlab.plugin.plan_only import EXIT_USAGE, plan_of
     from pytest_mlab.reporting.plan import plan_json, plan_lines
 
+    # pytest itself makes the plan, so that ini files, addopts, -k and -m count as they do in the
+    # run.
     status, shown = plan_of(args.others)
     if shown is not None:
         text = (

@@ -84,6 +84,7 @@ def _reports(args: argparse.Namespace) -> Iterator[Report]:
     from pytest_mlab.suites.catalog import Catalog
 
     suite = Catalog(args.rootdir, args.cache_dir).suite(args.suite)
+    # All names first: a wrong one must not be found after an hour of downloads.
     for name in args.tasks:
         if name not in suite.names:
             raise ConfigError(f"{unknown('task', name, suite.names)} (suite {args.suite})")
@@ -94,6 +95,7 @@ def _reports(args: argparse.Namespace) -> Iterator[Report]:
 def _report(name: str, suite: Suite, args: argparse.Namespace) -> Report:
     try:
         return _prepare(suite.task(name), args)
+    # One task that cannot be prepared does not keep the others from it.
     except MlabError as error:
         return Report(name, args.data, "failed", error=str(error), fix=getattr(error, "fix", ""))
 

@@ -46,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
     from pytest_mlab.reporting.table import table
     from pytest_mlab.store.runs import find_run
 
+    # Without a question about the gate a report only shows: the default of a run, ``trial``, would
+    # fail for each trial below its target.
     mode = "none" if args.gate is None and args.fail_under is None else args.gate
     policy = GatePolicy.resolve(mode, args.fail_under)
     figures = RunFigures.of(find_run(args.run, args.reports), policy)

@@ -85,6 +85,7 @@ def _chosen(opened: RunDir, names: list[str]) -> list[TrialId]:
 def _began(opened: RunDir, trial: TrialId) -> bool:
     from pytest_mlab.store.events import TrialStarted
 
+    # Without its first event there is no snapshot of the workspace to evaluate.
     return isinstance(next(opened.trial(trial).events(), None), TrialStarted)
 
 

@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
     trial = find_trial(args.trial, found)
     folder = found.trial(trial)
     result = folder.result()
+    # A trace without a result is shown: the trial may be running, or its worker was killed.
     if result is None and folder.last_event() is None:
         raise StoreError(
             f"{trial.name} has not run: there is neither a trace nor a result in {folder.path}"

@@ -89,6 +89,7 @@ def run(args: argparse.Namespace) -> int:
     found = subjects(
         args.names, Catalog(args.rootdir, settings.cache), DEFAULT_SUITE, settings.cache
     )
+    # Scratch folders and sandboxes of validations that were killed, before this one makes its own.
     for told in sweep(settings.cache):
         print(told, file=sys.stderr)
     reports = list(_reports(found, settings, args))

@@ -61,6 +61,7 @@ def trial_cost(models: Sequence[ModelSettings], steps: int, max_cost: float | No
     context in each step. None when a price or a context size is unknown."""
     if max_cost is not None:
         return max_cost
+    # Prices come from litellm, which is slow to import and not needed when a limit is the answer.
     from pytest_mlab.models.prices import price_of
 
     dearest = 0.0
@@ -69,6 +70,7 @@ def trial_cost(models: Sequence[ModelSettings], steps: int, max_cost: float | No
         if price is None or price.context is None:
             return None
         reply = (price.max_output or 0) * price.completion
+        # No call is larger than the whole context, so this bounds it without a guess at the agent.
         dearest = max(dearest, price.context * price.prompt + reply)
     return steps * dearest
 
@@ -76,6 +78,7 @@ def trial_cost(models: Sequence[ModelSettings], steps: int, max_cost: float | No
 def _cost(settings: RunSettings, model: str, budget: Budget) -> float | None:
     if not model or settings.replay:
         return 0.0
+    # Any step may call any of the three models.
     names = filter(None, (model, settings.edit_model, settings.fast_model))
     return trial_cost([*map(settings.of_model, names)], budget.max_steps, budget.max_cost)
 

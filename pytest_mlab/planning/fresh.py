@@ -33,6 +33,7 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool) -> Planned:
     """The plan of a new run. Raises as :func:`pytest_mlab.planning.make.make_plan`."""
     cache_dir = default_cache_dir()
     if options.cache_dir:
+        # Absolute, since the plan may be resumed from another folder.
         cache_dir = options.cache_dir.expanduser().absolute()
     agents = _agents(options.agent, options.agent_arg, rootdir, has_model=bool(options.model))
     models = planned_models(options, agents, rootdir)
@@ -71,6 +72,7 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool) -> Planned:
     )
     missing = {}
     if probe:
+        # Found only when asked for: looking at keys, packages and sandboxes takes seconds.
         missing = blocked(plan, tasks, sandbox.missing) | recordable.unusable(plan)
     return Planned(
         plan,
@@ -78,12 +80,15 @@ def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool) -> Planned:
         missing,
         path=options.run_dir.absolute() if options.run_dir else rootdir / REPORTS / run_id,
         passed_over=sandbox.passed_over,
+        # With tasks named, the other folders do not matter.
         left_out={} if options.task else suite.left_out,
     )
 
 
 def new_run_id() -> str:
     """An id that sorts by time, such as ``20260131-140501-3f9a``."""
+    # UTC keeps the order of ids when a clock goes back in autumn; the random part separates runs of
+    # the same second.
     return time.strftime("%Y%m%d-%H%M%S", time.gmtime()) + "-" + secrets.token_hex(2)
 
 
@@ -119,6 +124,7 @@ def resolve_models(
     from pytest_mlab.models.settings import ModelTables
 
     found = ModelTables.find(file, rootdir).settings(names, main=main, args=args)
+    # Read for their errors alone: a trial would find a wrong variable only in its first call.
     Retry.from_environ(os.environ)
     window_from(os.environ)
     return found
@@ -134,6 +140,7 @@ def _agents(
         agents = tuple(
             replace(agent, needs_model=False) if agent.model_optional else agent for agent in agents
         )
+    # An agent's name is part of its trials' names and folders, so two of one name would share them.
     names = [agent.name for agent in agents]
     for agent in agents:
         if names.count(agent.name) > 1:

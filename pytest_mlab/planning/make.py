@@ -29,6 +29,7 @@ def make_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pla
         return fresh_plan(options, rootdir, probe=probe)
     asked = None
     if options.model or options.agent:
+        # Not probed: this plan is only compared. What is missing is asked for the stored one.
         asked = fresh_plan(options, rootdir, probe=False).plan
     planned = resume_plan(options.resume, rootdir, asked)
     limits = RunLimits(options.run_max_cost, options.rpm, options.tpm, options.models)
@@ -40,6 +41,7 @@ def freeze(planned: Planned, options: MlabOptions, rootdir: Path) -> RunDir:
     the whole run."""
     if planned.resumed:
         run = RunDir.open(planned.path)
+        # Only the limits of the run can differ here: resume_plan() has refused everything else.
         if run.plan.settings == planned.plan.settings:
             return run
         return _rewrite(run, planned.plan)
@@ -61,6 +63,7 @@ def _rewrite(run: RunDir, plan: Plan) -> RunDir:
     from pytest_mlab.lib.atomic import write_text
     from pytest_mlab.store import serial
 
+    # Durable, and in one step: without its plan a run cannot be resumed, and workers read the file.
     write_text(run.path / PLAN, serial.to_json(plan), durable=True)
     return RunDir(run.path, plan)
 

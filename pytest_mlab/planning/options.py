@@ -86,6 +86,7 @@ class MlabOptions:
     agent_arg: tuple[str, ...] = ()
     suite: str = "mlagentbench"
     task: tuple[str, ...] = ()
+    # Those of MLAgentBench's published results: 8 runs of each task, 50 steps, 5 hours.
     repeats: int = 8
     max_steps: int = 50
     max_time: float = 5 * 3600.0
@@ -406,6 +407,7 @@ class _AddsOptions(Protocol):
 def add_flags(add: _AddsOptions) -> None:
     """Add all flags through ``add``: argparse's ``add_argument`` or pytest's ``addoption``."""
     for option in TABLE:
+        # No defaults here: None tells resolve() to look into the ini file.
         settings: dict[str, Any] = {"dest": option.dest, "default": None, "help": option.help}
         if option.kind == "switch":
             settings["action"] = "store_true"
@@ -441,8 +443,10 @@ def resolve(
 def _ini_value(option: Option, ini: Callable[[str], Any]) -> Any:
     try:
         value = ini(option.dest)
+    # pytest 9 reads TOML with its types, and raises TypeError for a value of another one.
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{option.dest} in the ini file: {error}") from error
+    # A setting that is there and empty counts as not given.
     return None if value in ("", []) else value
 
 
@@ -450,6 +454,8 @@ def _parse(option: Option, raw: Any, where: str) -> Any:
     if isinstance(raw, (list, tuple)):
         return tuple(_parse(option, one, where) for one in raw)
     try:
+        # An ini file's numbers and switches arrive parsed; as text they pass the same checks as a
+        # flag.
         return option.parse(str(raw))
     except ValueError as error:
         raise ConfigError(f"{where}={raw}: {error}") from None

@@ -24,6 +24,8 @@ def unusable(
     found: dict[str, str] = {}
     for trial in plan.trials:
         if trial.agent in needy and trial not in done:
+            # Without a model there is nothing to record, and a trial that has a result does not run
+            # again.
             reason = _unreplayable(trial, settings) if settings.replay else ""
             if settings.record and not resumed:
                 reason = _unrecordable(trial, Path(settings.record))
@@ -58,6 +60,8 @@ def _unrecordable(trial: TrialId, folder: Path) -> str:
     path = file_of(folder, trial)
     if path.exists():
         return f"{_short(path, folder)} is there already; remove it to record {trial.name} again"
+    # The folders are made by the first trial; whether that will work is decided by the nearest one
+    # that exists.
     made = next(place for place in (path.parent, *path.parent.parents) if place.exists())
     if not made.is_dir() or not os.access(made, os.W_OK):
         return f"{made} is no folder that can be written to"
@@ -75,6 +79,7 @@ def _unreplayable(trial: TrialId, settings: RunSettings) -> str:
         header = read_header(path)
     except ReplayError as error:
         return str(error)
+    # The file's place says which trial it is of, so a copied file would answer for another task.
     if header.trial != trial:
         return (
             f"{_short(path, folder)} is the recording of {header.trial.name}; it was copied there"

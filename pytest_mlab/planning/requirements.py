@@ -22,6 +22,7 @@ from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import RequirementMissing, SandboxError
 from pytest_mlab.lib import packages
 
+# The driver makes this file; asking torch or nvidia-smi would take seconds or need them installed.
 NVIDIA_DEVICE = Path("/dev/nvidiactl")
 
 
@@ -45,6 +46,8 @@ def resolve_sandbox(wanted: SandboxOptions, agents: Iterable[PlannedAgent]) -> S
     try:
         sandbox, passed_over = choose(wanted, trusted_agents=trusted)
     except (RequirementMissing, SandboxError) as error:
+        # The plan needs a name all the same: that of the sandbox which auto prefers. Its trials are
+        # blocked by ``missing``.
         planned = make(AUTO[0] if wanted.name == "auto" else wanted)
         return SandboxChoice(planned.name, planned.isolated, missing=str(error))
     return SandboxChoice(sandbox.name, sandbox.isolated, passed_over=passed_over)
@@ -67,6 +70,8 @@ def sweep(plan: Plan) -> str:
 
     try:
         found = make(plan.settings.sandbox_options).sweep(f"mlab-{plan.run_id}-")
+    # Called at the end of a run as well, where a Docker that does not answer must not cost the
+    # reports.
     except (SandboxError, RequirementMissing) as error:
         return str(error)
     return (
@@ -80,6 +85,7 @@ def is_trusted(agent: PlannedAgent) -> bool:
     from pytest_mlab.lib.locate import builtin
 
     file = Path(agent.ref.rpartition(":")[0])
+    # The name is not enough: a project may have an agents/baseline.py of its own.
     return agent.name in ("baseline", "reference") and file.parent == builtin("agents").resolve()
 
 
@@ -119,6 +125,8 @@ def _program(agent: PlannedAgent) -> str:
 
     if not agent.program or shutil.which(agent.program, path=system_path()):
         return ""
+    # On the user's own PATH, to tell a program that is absent from one that the sandbox does not
+    # show.
     elsewhere = shutil.which(agent.program)
     where = f", only as {elsewhere}, which the sandbox does not show" if elsewhere else ""
     return str(
@@ -134,6 +142,7 @@ def missing_for_task(task: Task, settings: RunSettings, host_python: bool) -> st
     ``host_python`` (``Sandbox.uses_host_python``) packages are looked for in the open sandbox."""
     return (
         task.fault
+        # Before the other checks, which look the variant up.
         or _variant(task, settings.data)
         or (_packages(task) or _foreign_imports(task) if host_python else "")
         or _foreign_baseline(task, settings.data)

@@ -36,6 +36,7 @@ def resume_plan(name: str, rootdir: Path, asked: Plan | None) -> Planned:
     _check_agents(plan, rootdir)
     done = {trial.name for trial in run.results()}
     missing = requirements.blocked(plan, tasks, requirements.sandbox_missing(plan.settings))
+    # A trial with a result is reported from disk and needs nothing.
     blocked = {name: why for name, why in missing.items() if name not in done}
     return Planned(plan, tasks, blocked, run.path, resumed=True)
 
@@ -113,6 +114,8 @@ def _difference(stored: Plan, asked: Plan) -> str:
         if dict(agent.settings) != dict(names[agent.name].settings):
             was, now = (one.said or "no settings" for one in (agent, names[agent.name]))
             return f"the agent {agent.name} had {was}, has {now}"
+    # In one direction: a run that -k has narrowed has fewer agents and trials than its options ask
+    # for.
     planned = set(asked.trials)
     for trial in stored.trials:
         if trial not in planned:

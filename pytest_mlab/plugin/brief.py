@@ -42,6 +42,8 @@ class Brief:
     def to_wire(self) -> dict[str, Any]:
         """As plain builtins."""
         return {
+            # xdist sends builtins only: a Path or a dataclass in here ends the session with an
+            # internal error.
             "run_dir": str(self.run_dir),
             "tasks": {
                 name: (t.modality, t.slow, t.gpus, t.backstop) for name, t in self.tasks.items()

@@ -25,12 +25,15 @@ _MARKERS = (
 
 def register_markers(config: pytest.Config) -> None:
     """Make the markers known, so that ``--strict-markers`` accepts them."""
+    # On workers as well, since each of them collects with its own config.
     for line in _MARKERS:
         config.addinivalue_line("markers", line)
 
 
 def register_modalities(config: pytest.Config, modalities: Sequence[str]) -> None:
     """Make the modalities of a plan's tasks known that are not among :data:`MODALITIES`."""
+    # A suite may name any modality, and getattr(pytest.mark, ...) fails under --strict-markers for
+    # one that is not registered.
     for modality in sorted(set(modalities) - set(MODALITIES)):
         config.addinivalue_line("markers", f"{modality}: tasks of this modality (pytest-mlab)")
 
@@ -53,6 +56,8 @@ def point_at_suite(config: pytest.Config, suite: str) -> Path | None:
     if own.is_file():
         config.args = [str(own)]
         return None
+    # Without paths pytest has put testpaths or the root folder here: that would collect the whole
+    # project.
     config.args = []
     builtin = locate.builtin("task_suites") / f"test_{suite}.py"
     return builtin if builtin.is_file() else Path(__file__).parent / "test_any_suite.py"
@@ -74,6 +79,8 @@ def generate(metafunc: pytest.Metafunc, run: Run | None) -> None:
         pytest.param(trial, id=trial.name, marks=_marks(metafunc.config, trial, run))
         for trial in run.plan.trials
     ]
+    # The scope is fixed: with a wider one, from a fixture of the same name in a conftest.py, pytest
+    # sorts items by parameter, and the plan's order is lost.
     metafunc.parametrize(FIXTURE, params, indirect=True, scope="function")
 
 
@@ -83,6 +90,7 @@ def _marks(config: pytest.Config, trial: TrialId, run: Run) -> list[pytest.MarkD
         pytest.mark.mlab(
             task=trial.task, agent=trial.agent, model=trial.model, repeat=trial.repeat
         ),
+        # Markers and not only names, so that -m 'image and not mlab_slow' selects tasks.
         getattr(pytest.mark, task.modality),
         *timeout_marks(config, task.backstop),
     ]
@@ -116,10 +124,13 @@ def select(config: pytest.Config, items: list[pytest.Item], run: Run | None) -> 
     line names paths."""
     if run is not None and paths_given(config):
         return
+    # Deselected and not skipped: a bare ``pytest`` in a project with suites spends nothing and
+    # shows no skips.
     wants_mlab = run is not None
     dropped = [item for item in items if uses_mlab(item) is not wants_mlab]
     if dropped:
         items[:] = [item for item in items if uses_mlab(item) is wants_mlab]
+        # pytest counts deselected items from this call alone.
         config.hook.pytest_deselected(items=dropped)
 
 

@@ -44,6 +44,8 @@ def control(
     collect_only = bool(config.option.collectonly)
     refuse_modes(config)
     with usage_errors():
+        # A plain --collect-only stays fast and asks for no key; --mlab-plan is there to show what
+        # is missing.
         planned = planning.make_plan(
             options, config.rootpath, probe=options.plan or not collect_only
         )
@@ -55,8 +57,10 @@ def control(
 
             config.pluginmanager.register(PlanOnly(collecting), "mlab-plan")
         return planned, _brief(planned, None)
+    # Also before the run directory: a run that asks a person is refused without a terminal.
     brief = _brief(planned, find_terminal(config, planned.plan))
     with usage_errors():
+        # Before the run directory is made: a usage error leaves none behind.
         figures = _own_figures(config)
         run = planning.freeze(planned, options, config.rootpath)
         if planned.resumed:
@@ -81,6 +85,7 @@ def _register(
     begin = [Downloads(config, planned).begin]
     plugins: dict[str, object] = {}
     if (heartbeat := _heartbeat(config, options, brief)) is not None:
+        # Last: from here on a thread writes to the terminal.
         begin.append(heartbeat.start)
         plugins["mlab-heartbeat"] = heartbeat
     selection = Selection(session, planned, run, brief, begin)
@@ -137,6 +142,7 @@ def _catch_terminate(config: pytest.Config) -> None:
         return  # not the main thread: the code that runs pytest there handles its signals
 
     def restore() -> None:
+        # A handler that was set since is not this plugin's to replace.
         if signal.getsignal(signal.SIGTERM) is _interrupt:
             signal.signal(signal.SIGTERM, before)
 

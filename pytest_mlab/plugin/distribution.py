@@ -34,6 +34,8 @@ class Distribution:
         self, config: pytest.Config, log: object
     ) -> OneItemScheduler | None:
         """One trial at a time."""
+        # xdist takes the first answer, and its own comes last, so this one stands for load and
+        # worksteal.
         return OneItemScheduler(worker_count(config), self._ending.count)
 
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:
@@ -44,4 +46,6 @@ class Distribution:
         self, crashitem: str, report: pytest.TestReport, sched: object
     ) -> None:
         """A worker died in a trial: report what the journal knows."""
+        # xdist logs the report after this hook: what is changed here is what all reporters see. The
+        # trial is not queued again, because a second attempt would be another trial.
         self._unfinished.word_crash(crashitem, report)

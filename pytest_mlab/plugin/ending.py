@@ -67,6 +67,7 @@ class Ending:
     def count(self, items: int) -> None:
         """Tell pytest how many tests there are, verdicts included: its percentages are of them."""
         trials = self._selection.run.plan.trials if self._selection.items else ()
+        # A verdict is a report without an item: not counted in, it would take pytest past 100 %.
         verdicts = {(trial.task, trial.subject) for trial in trials}
         verdicts |= {("", trial.subject) for trial in trials}
         self._session.testscollected = items + len(verdicts)
@@ -74,8 +75,12 @@ class Ending:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """After the last item, judge: later it would be too late to change the exit status."""
+        # Under xdist the scheduler calls it, since xdist sets the number anew with each worker that
+        # has collected.
         if not is_distributed(self._config):
             self.count(session.testscollected)
+        # An interrupt and -x raise here. Then there are no verdicts; _finish still writes the
+        # reports.
         result = yield
         if self._selection.items:
             self._judge()
@@ -99,12 +104,14 @@ class Ending:
         run = self._selection.run
         results = stored_results(run)
         for trial, reason in self._unfinished.reasons().items():
+            # A result on disk wins: a worker may die after its trial has ended.
             if trial not in results or results[trial].outcome is Outcome.NOT_RUN:
                 results[trial] = TrialResult(trial, Outcome.NOT_RUN, reason)
         return RunFigures.of(run, self._policy, results, self._own_figures)
 
     def _must_run_something(self) -> bool:
         """True where a session that skips every trial must not be green."""
+        # As in pytest, any value of CI that is not empty marks a CI job.
         return self._options.strict or bool(os.environ.get("CI"))
 
     def _log(self, reports: Sequence[pytest.TestReport]) -> None:
@@ -117,6 +124,8 @@ class Ending:
             if report.when == "teardown":
                 hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
 
+    # trylast makes this the innermost wrapper. The terminal's own wrapper asks for the summary
+    # after its yield, when the lines of this one have to be there.
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self) -> Generator[None, object, object]:
         """Write the reports: JUnit's values before its file is written, the rest when workers are
@@ -124,6 +133,7 @@ class Ending:
         if self._figures is not None and self._options.junit_properties != "none":
             self._junit.add_suite_properties(suite_properties(self._figures))
         try:
+            # The reports are written even when another plugin's hook raises.
             return (yield)
         finally:
             self._forget_verdicts()
@@ -135,8 +145,11 @@ class Ending:
             # Only other tests were selected: there is no run to keep.
             shutil.rmtree(run.path, ignore_errors=True)
             return
+        # Read again: an interrupted session was not judged, and its workers have written results
+        # since.
         self._figures = figures = self._read()
         wrote = write_reports(figures, nearby(run.path))
+        # Only a trial without a result can have left a sandbox behind.
         if figures.missing and (left := requirements.sweep(run.plan)):
             wrote.append(left)
         self._junit.copy(run.path)
@@ -159,6 +172,7 @@ class Ending:
         return lines
 
     def _fail(self) -> None:
+        # An interrupt or an internal error keeps its own status.
         self._session.exitstatus = self._session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:

@@ -35,6 +35,8 @@ def call(hook: pluggy.HookCaller, **arguments: object) -> Any:
     ``pytest.exit`` and interrupts pass."""
     try:
         return hook(**arguments)
+    # pytest.exit is an Exception, which the next clause would catch; pytest.fail and pytest.skip
+    # are BaseExceptions, so it names them.
     except pytest.exit.Exception:
         raise
     # The hooks are users' code, which may raise anything.
@@ -49,6 +51,8 @@ def _explain(hook: pluggy.HookCaller, error: BaseException) -> str:
     }
     plugin, place = "a plugin", ""
     for frame, line in traceback.walk_tb(error.__traceback__):
+        # Most frames are those of pluggy and of helpers; only the code of a hook function tells
+        # whose it is.
         if implementation := implementations.get(frame.f_code):
             plugin = _name(implementation)
             place = f" ({nearby(Path(frame.f_code.co_filename))}:{line})"

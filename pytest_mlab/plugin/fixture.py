@@ -12,6 +12,7 @@ from pytest_mlab.plugin.trial import Trial
 if TYPE_CHECKING:
     from pytest_mlab.plugin.worker import Worker
 
+# Here and not in worker.py, which a session without trials never imports.
 WORKER: pytest.StashKey[Worker] = pytest.StashKey()
 
 

@@ -40,6 +40,7 @@ class Progress:
     """How far the trials are, read again by each call of :meth:`lines`; results are read once."""
 
     run: RunDir
+    # Wall time, not monotonic: events carry the Unix time of the process that wrote them.
     clock: Callable[[], float] = time.time
     _done: dict[TrialId, Outcome] = field(default_factory=dict)
 
@@ -64,6 +65,7 @@ class Progress:
             result = folder.result()
             event = None if result is not None else folder.last_event()
         except StoreError as error:
+            # A damaged trace costs its own line and does not end the thread.
             return f"unreadable ({error})"
         if result is not None:
             self._done[trial] = result.outcome
@@ -107,6 +109,7 @@ class Heartbeat:
 
     def start(self, run: RunDir) -> None:
         """Begin; the first lines come after one interval."""
+        # A daemon: a session that breaks before its last hook must not hang on this thread.
         self._thread = threading.Thread(
             target=self._beat, args=(Progress(run),), name="mlab-heartbeat", daemon=True
         )
@@ -117,6 +120,7 @@ class Heartbeat:
         """End, and wait for the thread: nothing may be written between pytest's last lines."""
         self._stop.set()
         if self._thread is not None:
+            # Without the wait, a line that is being written could land in pytest's summary.
             self._thread.join()
 
     def _beat(self, progress: Progress) -> None:
@@ -138,6 +142,8 @@ def terminal_writer(reporter: Any, *, shared: bool) -> Callable[[list[str]], Non
 
     def write(lines: list[str]) -> None:
         if stream is not None:
+            # pytest may be in the middle of a line of dots, and its reporter does not know of this
+            # stream.
             stream.write("\n" + "\n".join(lines) + "\n")
             stream.flush()
             return

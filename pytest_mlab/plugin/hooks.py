@@ -31,9 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mlab", "machine-learning tasks as tests for agents (pytest-mlab)")
     add_flags(group.addoption)
     for option in TABLE:
+        # No default here: None tells resolve() that nothing was given. ini help is no format
+        # string, so argparse's %% is a plain % there.
         parser.addini(option.dest, option.help.replace("%%", "%"), type=option.ini, default=None)
 
 
+# tryfirst: before xdist decides from collectonly whether to start workers, and before JUnit's
+# plugin makes its writer from xmlpath.
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options, once; make the markers known."""
@@ -88,6 +92,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     collect.generate(metafunc, metafunc.config.stash.get(RUN, None))
 
 
+# trylast: the idle item has to stay the last one, after -k, -m and plugins that sort. The scheduler
+# knows it by that place.
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
@@ -99,12 +105,14 @@ def pytest_collection_modifyitems(
         append_idle(session, items)
 
 
+# tryfirst: pytest takes the first answer, and no other plugin may run or rerun the idle item.
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     """The idle item runs nothing and reports nothing."""
     return True if isinstance(item, IdleItem) else None
 
 
+# tryfirst: else pytest's own plugin calls a report with ``wasxfail`` an expected failure.
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(
     report: pytest.CollectReport | pytest.TestReport,

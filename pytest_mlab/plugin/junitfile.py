@@ -25,6 +25,9 @@ def want_junit(config: pytest.Config) -> None:
         and not config.option.collectonly
         and getattr(config.option, "xmlpath", "") is None
     ):
+        # pytest makes its writer now, before the run directory has a name, and opens the file only
+        # at the end: the null device holds the place. xmlpath does not exist with -p no:junitxml,
+        # and is None when no file was asked for.
         config.option.xmlpath = os.devnull
 
 
@@ -38,6 +41,7 @@ class JUnitFile:
     @property
     def _writer(self) -> Any:
         """pytest's JUnit writer, None when there is none."""
+        # By its method, because the key of the writer in pytest's stash is in a private module.
         plugins = self._config.pluginmanager.get_plugins()
         return next((p for p in plugins if hasattr(p, "add_global_property")), None)
 

@@ -45,6 +45,7 @@ class PlanOnly:
     def pytest_collection_finish(self, session: pytest.Session) -> Generator[None, object, object]:
         """Keep pytest's list of all tests off the terminal: 8 repeats of 13 tasks would hide the
         plan."""
+        # The terminal prints the list of items only when this option is set.
         session.config.option.collectonly = False
         try:
             return (yield)
@@ -77,6 +78,7 @@ def plan_of(words: Sequence[str]) -> tuple[int, tuple[Planned, Estimate] | None]
         def pytest_configure(self, config: pytest.Config) -> None:
             config.stash[SHOW] = lambda *plan: shown.append(plan)
 
+    # Standard output belongs to the plan, which may be JSON for a program.
     with contextlib.redirect_stdout(sys.stderr):
         status = pytest.main([*_QUIET, "--mlab-plan", *words], plugins=[Keep()])
     return int(status), shown[0] if shown else None

@@ -12,13 +12,18 @@ def is_worker(config: pytest.Config) -> bool:
 
 def is_distributed(config: pytest.Config) -> bool:
     """True on a controller that hands its items to workers."""
+    # xdist registers this plugin only when it hands items out: not with -n 0 and not when a session
+    # only collects.
     return not is_worker(config) and config.pluginmanager.hasplugin("dsession")
 
 
 def worker_count(config: pytest.Config) -> int:
     """How many tests run at a time, in the session that ``config`` controls."""
+    # The option and not the plugin ``dsession``: --mlab-plan starts no workers and still counts
+    # those of the run. The default stands in where xdist is not installed.
     if config.getoption("dist", "no") == "no":
         return 1
     from xdist.workermanage import parse_tx_spec_config
 
+    # xdist's own parser, because one --tx may stand for many workers, such as 8*popen.
     return len(parse_tx_spec_config(config))

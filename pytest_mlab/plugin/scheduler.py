@@ -18,6 +18,8 @@ from pytest_mlab.plugin.roles import is_distributed, is_worker
 
 IDLE = "mlab-idle"
 
+# Measured with xdist 3.8: loadscope runs an item that kills its worker again and again (xdist
+# #1371), loadgroup may also hang afterwards (xdist #1324, #1328).
 _REFUSED = {
     "each": "it would run every trial once on each worker",
     "loadscope": "it runs the trial of a crashed worker again and may hang",
@@ -116,12 +118,16 @@ class OneItemScheduler:
                     )
             self.ids = first
             self.queue = [index for index, nodeid in enumerate(first) if nodeid != IDLE]
+        # xdist has just set the number to that of the worker's list, which includes the idle item
+        # and no verdict.
         self.counted(len(self.ids) - self.ids.count(IDLE))
         for node in self.nodes:
             self._feed(node)
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         """A worker has done an item: after its trial it gets the next one."""
+        # The end of the idle item is reported here as well, once the worker has its next pair; it
+        # frees nothing.
         if item_index == self.running.get(node):
             self.running[node] = None
             self._feed(node)
@@ -139,6 +145,8 @@ class OneItemScheduler:
 
     def remove_node(self, node: Any) -> str | None:
         """A worker has died: return the id of the trial that it was running, None for none."""
+        # The index does not go back into the queue: a trial that took its worker along is reported
+        # as lost, and only --mlab-resume runs it again.
         index = self.running.pop(node)
         self.collections.pop(node, None)
         for other in self.nodes:
@@ -146,6 +154,8 @@ class OneItemScheduler:
         return None if index is None or self.ids is None else self.ids[index]
 
     def _feed(self, node: Any) -> None:
+        # A worker whose list was refused, or is still to come, is in ``running`` and not in
+        # ``collections``.
         is_idle = node in self.collections and self.running[node] is None
         if self.ids is None or not is_idle or node.shutting_down:
             return

@@ -70,6 +70,8 @@ class Selection:
         """With xdist: a worker has collected and left its selection in the run directory.
 
         ``others``: tests of other kinds are selected, too."""
+        # The first worker decides. A replacement later on sends the same list, and the plan must
+        # not be narrowed while trials run.
         if not self._is_known:
             self._settle(planning.read_selection(self._file, self._planned), others=others)
 
@@ -79,8 +81,11 @@ class Selection:
         self.items = items
         if not items:
             return
+        # A resumed run keeps its plan: what -k leaves out this time is still missing in it.
         if self.is_fresh:
             self.run = planning.narrow(self.run, items.values())
+        # After the plan is narrowed: only the trials that are left need a recording to replay, or a
+        # free place for one.
         with usage_errors():
             recordable.check(self.run.plan, done=self.run.results(), resumed=not self.is_fresh)
         for begin in self._begin:

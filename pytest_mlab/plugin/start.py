@@ -22,6 +22,8 @@ def start(session: pytest.Session, options: MlabOptions) -> None:
     policy = GatePolicy.resolve(options.gate, options.fail_under)
     suite = suite_name(options.suite)
     suite_file = point_at_suite(config, suite)
+    # A worker takes the frozen plan as it is. Looking at suites again, a replacement could collect
+    # other items after an edit, and xdist runs items by their index.
     if is_worker(config):
         brief = Brief.from_wire(config.workerinput["mlab"])  # type: ignore[attr-defined]  # xdist's
         run = Run(RunDir.open(brief.run_dir).plan, brief, suite, suite_file)
@@ -33,6 +35,7 @@ def start(session: pytest.Session, options: MlabOptions) -> None:
         run = Run(planned.plan, brief, suite, suite_file, planned.passed_over, planned.left_out)
     register_modalities(config, [task.modality for task in run.brief.tasks.values()])
     config.stash[RUN] = run
+    # A controller with workers runs no item itself.
     if not is_distributed(config):
         config.stash[WORKER] = worker = Worker(run, options, policy.mode, config.hook)
         config.pluginmanager.register(worker, "mlab-worker")

@@ -16,4 +16,5 @@ def marks(config: pytest.Config, seconds: float) -> list[pytest.MarkDecorator]:
     the whole worker."""
     if not config.pluginmanager.hasplugin("timeout"):
         return []
+    # func_only=False: the trial runs in the fixture, which would otherwise have no limit.
     return [pytest.mark.timeout(seconds, method="signal", func_only=False)]

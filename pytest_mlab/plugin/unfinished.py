@@ -49,6 +49,7 @@ class Unfinished:
             return
         folder = self._selection.run.trial(trial)
         result = folder.result()
+        # The result is the trial's last file: a crash after it takes nothing from the trial.
         if result is not None:
             text = (
                 f"the worker died after the trial had ended: {result.outcome.value}:"
@@ -61,10 +62,12 @@ class Unfinished:
         trace = f"{nearby(folder.path)}/trace.jsonl"
         report.when = "call"  # xdist leaves it unknown, which JUnit words as an error of the setup
         report.longrepr = f"{text}\n  trace {trace}\n  again {self._resume}"
+        # xdist gives the file as the test's name, which JUnit would show.
         report.location = (report.location[0], None, nodeid.partition("::")[2])
         if self._with_properties:
             report.user_properties = [*trial_properties(result, trace)]
 
+    # trylast: the others have the crash report before its teardown, which is sent from here.
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note the reason of a trial that was skipped; add the teardown that a crash has not."""
@@ -84,6 +87,7 @@ class Unfinished:
                 "teardown",
                 user_properties=report.user_properties,
             )
+            # JUnit joins the phases of a test by its node id and its worker.
             end.node = report.node  # type: ignore[attr-defined]
             self._selection.config.hook.pytest_runtest_logreport(report=end)
 

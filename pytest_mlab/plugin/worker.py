@@ -49,6 +49,8 @@ class Worker:
     @cached_property
     def directory(self) -> RunDir:
         """The run directory."""
+        # Opened by the first trial: a session that only collects has no directory, and -k may
+        # narrow the plan after this plugin is registered.
         return RunDir.open(self._run.brief.run_dir)
 
     @cached_property
@@ -63,6 +65,8 @@ class Worker:
 
         Skips the test when something is missing or the run starts no further trials; fails it, with
         the trial's result kept, when a hook of users raised."""
+        # First of all: a resumed run reports what is on disk, whatever is missing on the machine
+        # now.
         stored = self.directory.trial(trial_id).result()
         if stored is not None:
             return self._give(item, stored)
@@ -82,6 +86,7 @@ class Worker:
     def _give(self, item: pytest.Item, result: TrialResult) -> Trial:
         trial = Trial(result, self.directory)
         item.stash[TRIAL] = trial
+        # Not ``record_property``, which warns under pytest's default JUnit family.
         item.user_properties.extend(self._properties(trial))
         return trial
 
@@ -126,6 +131,9 @@ class Worker:
         ids."""
         if is_worker(session.config):
             names = {nodeid: trial.name for nodeid, trial in trials_of(session.items).items()}
+            # A file, because xdist sends ids only and takes a message that it does not know for a
+            # broken worker. All workers write the same text, each in one step, so their order does
+            # not matter.
             write_text(self._run.brief.selection, json.dumps(names))
 
     @pytest.hookimpl(wrapper=True)
@@ -146,13 +154,18 @@ class Worker:
         error: pytest.ExceptionInfo[BaseException],
         report: pytest.TestReport,
     ) -> None:
+        # Any other exception is a mistake in the test and keeps its traceback.
         if not report.failed or not isinstance(error.value, AssertionError):
             return
+        # Only the plain assertion needs no traceback; pytest's comparison of other values is worth
+        # more than a summary.
         if not trial.beats_baseline and "beats_baseline" in str(error.traceback[-1].statement):
             report.longrepr = _short(item, trial.explain())
         else:
             report.sections.append(("mlab", trial.explain()))
         if _is_soft(self._gate, trial):
+            # What pytest makes of an expected failure: counted, no failure in JUnit, not run again
+            # by --lf.
             report.outcome = "skipped"
             report.wasxfail = f"{trial.outcome.value}: {trial.reason}"
             report.mlab_outcome = trial.outcome.value  # type: ignore[attr-defined]  # travels with the report
@@ -165,6 +178,7 @@ class Worker:
 def _is_soft(gate: str, trial: Trial) -> bool:
     """True when a failed assertion about ``trial`` is a fact to count and not a failure."""
     if gate == "aggregate":
+        # An error that the agent did not make stays a failure.
         return trial.outcome.is_agents and not trial.beats_baseline
     return gate == "none"
 
@@ -172,9 +186,12 @@ def _is_soft(gate: str, trial: Trial) -> bool:
 def _short(item: pytest.Item, text: str) -> str:
     """A failure without a traceback: wrapped in the terminal, unwrapped as JUnit's message."""
     lines = [line for long in text.split("\n") for line in wrapped(long, WIDTH, rest="    ")]
+    # pytest builds the text of a report from a raised exception; one of pytest.fail without a
+    # traceback is shown as its message alone.
     try:
         pytest.fail("\n".join(lines), pytrace=False)
     except pytest.fail.Exception:
         failure: Any = item.repr_failure(pytest.ExceptionInfo.from_current())
+    # JUnit takes its message attribute from here.
     failure.reprcrash.message = text
     return failure  # type: ignore[no-any-return]

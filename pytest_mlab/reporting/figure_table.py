@@ -189,6 +189,8 @@ def entries(figures: Iterable[Figure]) -> tuple[Entry, ...]:
     """The built-in figures and those of ``figures``. Raises ConfigError when two have one name."""
     added: dict[str, Entry] = {}
     for figure in figures:
+        # Figures are properties of JUnit under their own names, where the second of one name would
+        # hide the first.
         if figure.name in added or figure.name in _RESERVED:
             raise ConfigError(f"figure {figure.name}: there is another figure of this name")
         added[figure.name] = _own(figure)

@@ -77,6 +77,7 @@ class RunFigures:
 
 
 def _without_secrets(results: Mapping[TrialId, TrialResult]) -> dict[TrialId, TrialResult]:
+    # Reasons quote providers and agents' programs, whose errors may repeat a key.
     redact = Redactor(os.environ)
     return {
         trial: replace(result, reason=redact(result.reason), notes=tuple(map(redact, result.notes)))
@@ -104,6 +105,7 @@ def stored_results(run: RunDir) -> dict[TrialId, TrialResult]:
     for trial in run.plan.trials:
         if trial in found:
             continue
+        # For a trial that began, how far it came says more than why the run stopped.
         how_far = run.trial(trial).how_far()
         if not how_far:
             if stopped := stops.why(trial):

@@ -99,6 +99,8 @@ def suite_properties(figures: RunFigures) -> list[tuple[str, str]]:
 
 def _key(figures: RunFigures, subject: SubjectSummary) -> str:
     """The subject's name, with its conditions where another group has the same name."""
+    # Names of properties are read by dashboards over many runs: conditions are added only where two
+    # groups would share a name.
     alike = [s for s in figures.subjects if s.subject == subject.subject]
     if len(alike) == 1:
         return subject.subject

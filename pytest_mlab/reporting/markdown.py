@@ -46,6 +46,8 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> 
 def _cell(value: str) -> str:
     """``value`` on one line, with characters of Markdown's and HTML's markup escaped."""
     flat = " ".join(value.split())
+    # The backslash first, so that the escapes are not escaped. Reasons hold text of agents, which
+    # must not become markup or HTML in a pull request.
     for mark in ("\\", "|", "`", "*", "<", "["):
         flat = flat.replace(mark, f"\\{mark}")
     return flat

@@ -53,6 +53,7 @@ def plan_lines(planned: Planned, facts: Estimate) -> list[str]:
 
 def _table(facts: Estimate) -> list[str]:
     task = max([len("task"), *(len(row.task) for row in facts.rows)])
+    # 34: the other three columns, and the gaps.
     subject = WIDTH - task - 34
     lines = [f"{'task':<{task}}  {'agent':<{subject}}  trials  at most, each  dollars"]
     for row in facts.rows:

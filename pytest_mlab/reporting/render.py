@@ -55,6 +55,8 @@ def _write_installed(figures: RunFigures, point: EntryPoint, folder: str) -> str
 
 
 def _rendered(point: EntryPoint, figures: RunFigures) -> str:
+    # The name comes from another package: a path could lead out of the run directory, and a leading
+    # dot is that of files that are being written.
     if point.name in _TAKEN or "/" in point.name or point.name.startswith("."):
         raise ConfigError("an entry point's name is that of a new file in the run directory")
     text = point.load()(figures)
@@ -64,4 +66,5 @@ def _rendered(point: EntryPoint, figures: RunFigures) -> str:
 
 
 def _write(figures: RunFigures, name: str, text: str) -> None:
+    # Over the whole text, so that formats of other packages leak no key either.
     write_text(figures.run.path / name, Redactor(os.environ)(text))

@@ -68,6 +68,7 @@ def summary(figures: RunFigures) -> dict[str, Any]:
 
 def summary_text(figures: RunFigures) -> str:
     """:func:`summary` as JSON text."""
+    # JSON has no NaN: a file with one is refused by other languages, so it fails here.
     return json.dumps(summary(figures), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

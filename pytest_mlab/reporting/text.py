@@ -32,6 +32,7 @@ def percent(value: float | None) -> str:
     if value is None:
         return NONE
     shown = value * 100
+    # The limit is where rounding adds a digit, which the column has no room for.
     if abs(shown) < 999.95:
         return f"{shown:+.1f}%"
     if abs(shown) < 1e5:
@@ -43,6 +44,7 @@ def seconds(value: float | None) -> str:
     """A duration in at most six characters: ``0.4s``, ``59.9s``, ``12m03s``, ``5h00m``."""
     if value is None:
         return NONE
+    # 59.95 and more would be shown as 60.0s.
     if value < 59.95:
         return f"{value:.1f}s"
     whole = round(value)
@@ -61,6 +63,7 @@ def count(value: float | None) -> str:
         return NONE
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
+            # Past 99.95 a decimal would be the sixth character.
             digits = 1 if value / size < 99.95 else 0
             return f"{value / size:.{digits}f}{unit}"
     digits = 0 if value == int(value) else 1
@@ -71,6 +74,7 @@ def dollars(value: float | None) -> str:
     """Dollars without the sign: ``0.0012``, ``1.20``, ``1234``; ``?`` when a price is unknown."""
     if value is None:
         return UNKNOWN
+    # With two decimals a price below a cent would look like no price.
     if 0 < value < 0.01:
         return f"{value:.4f}"
     if value < 1000:

@@ -233,6 +233,8 @@ def _block(found: str, head: int | None = None) -> Iterator[str]:
     lines = found.rstrip("\n").split("\n") if found.strip() else []
     shown = lines if head is None else lines[:head]
     for line in shown:
+        # Agents' output may hold escape sequences, which would act on the reader's terminal. A tab
+        # counts as unprintable and would be escaped as well.
         clean = text.printable(line.replace("\t", "    "))
         if head is None:
             for start in range(0, max(1, len(clean)), WIDTH - 6):
