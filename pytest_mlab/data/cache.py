@@ -67,6 +67,7 @@ def data_key(task: Task, variant: str) -> str:
         "code": sha256_of(task.folder / "data.py"),
     }
     for number, source in enumerate(task.variants[variant].sources):
+        # Size, licence and consent stay out: to correct them does not change the data.
         parts[f"source {number}"] = f"{source.kind} {source.ref} {source.sha256}"
         if content := kind_of(source.kind).content_digest(source, task.folder):
             parts[f"content {number}"] = content

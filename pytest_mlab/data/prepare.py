@@ -104,9 +104,11 @@ def prepare(
 
     try:
         slot.home.mkdir(parents=True, exist_ok=True)
+        # The kernel releases the lock of a process that dies, so a kill blocks no other process.
         with FileLock(slot.lock):
             if not force and (ready := is_prepared(task, variant, cache)):
                 return ready
+            # Under the lock no other process can be at work, so every scratch folder here is a leftover.
             _sweep(slot)
             return _prepare(task, slot, options)
     except OSError as error:
@@ -120,6 +122,7 @@ def prepare(
 
 
 def _prepare(task: Task, slot: Slot, options: Options) -> Prepared:
+    # In the folder of the result, so that the rename at the end stays within one file system.
     scratch = Path(tempfile.mkdtemp(prefix=slot.scratch_prefix, dir=slot.home))
     try:
         made = scratch / "made"
@@ -132,6 +135,8 @@ def _prepare(task: Task, slot: Slot, options: Options) -> Prepared:
         facts = manifest.take(made)
         _refuse_faults(task, slot.variant, facts)
         manifest.write(facts, made / "manifest.json")
+        # A folder that is not empty cannot be renamed over. A kill between the two renames leaves no
+        # data, which the next call prepares again, never a mixture of old and new files.
         if slot.folder.exists():
             slot.folder.replace(scratch / "old")
         made.replace(slot.folder)
@@ -143,6 +148,7 @@ def _prepare(task: Task, slot: Slot, options: Options) -> Prepared:
 def _refuse_faults(task: Task, variant: str, facts: Manifest) -> None:
     """Raise SuiteError for data that give answers away or stand in the place of starter files."""
     where = f"{task.folder / 'data.py'} ({variant})"
+    # Empty files are all the same file, and give nothing away.
     hidden = {fact.sha256: name for name, fact in facts.answers.items() if fact.size}
     for name, fact in sorted(facts.public.items()):
         if fact.sha256 in hidden and not any(

@@ -60,6 +60,7 @@ def read(file: Path) -> Manifest | None:
         if content["format"] != MANIFEST_FORMAT:
             return None
         return Manifest(_from_json(content["public"]), _from_json(content["answers"]))
+    # A manifest that cannot be read means data that are not ready: they are prepared again.
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -72,6 +73,7 @@ def holds(manifest: Manifest, folder: Path, *, content: bool = False) -> bool:
         if not place.is_dir():
             return False
         found = dict(walk(place))
+        # An extra file counts as well: all that lies below public/ is shown to the agent.
         if found.keys() != facts.keys() or not all(
             _same(found[name], facts[name]) for name in facts
         ):
@@ -91,6 +93,7 @@ def _same(entry: os.DirEntry[str], fact: FileFact) -> bool:
 def _facts(folder: Path) -> dict[str, FileFact]:
     facts = {}
     for name, entry in walk(folder):
+        # A link could lead an agent out of public/, and its target could change unseen.
         if not entry.is_file(follow_symlinks=False):
             raise SuiteError(
                 f"data.py wrote {folder.name}/{name}, which is not a regular file; write files only"

@@ -39,6 +39,7 @@ class Catalog:
         if locate.is_path(name):
             return self._at_path(name)
         for folder in self._folders(name):
+            # A folder of that name without a task does not hide a suite in a later place.
             if (found := Suite.scan(folder, name, self._cache)).folders:
                 return found
         places = ", ".join(map(str, locate.search_path(self._rootdir, "task_suites")))
@@ -61,6 +62,7 @@ class Catalog:
                 f"{suite} is one task; name the folder of tasks that it lies in, and the task by"
                 " --mlab-task or -k"
             )
+        # Unless it is resolved, `.` has no name to call the suite by and `..` counts as hidden.
         found = Suite.scan(folder.resolve(), cache=self._cache)
         if not found.folders:
             others = "".join(f"; {name} has {why}" for name, why in found.left_out.items())

@@ -58,6 +58,7 @@ def _description(content: TaskFile, folder: Path) -> Iterator[Problem]:
     file = folder / "description.md"
     if not file.is_file():
         return
+    # Words are looked for on one line, since a phrase may be broken over two.
     text = " ".join(file.read_text(encoding="utf-8").lower().split())
     if not text:
         yield Problem((), "description.md is empty")
@@ -128,6 +129,7 @@ def _variant(
 def _measured(measured: MeasuredTable, metric: MetricTable) -> Iterator[tuple[str, str]]:
     scores = measured.scores
     mean, std = fmean(scores), stdev(scores) if len(scores) > 1 else 0.0
+    # Relative to the larger of the two, so that scores around 0 do not need an exact mean.
     scale = max(abs(mean), std)
     if abs(measured.mean - mean) > _TOLERANCE * scale:
         yield "mean", f"{measured.mean} found, the mean of the scores is {mean:.6g}"
@@ -150,6 +152,8 @@ def _baseline(
     baseline: MeasuredTable, content: TaskFile, folder: Path
 ) -> Iterator[tuple[str, str]]:
     for score in (*baseline.scores, baseline.mean):
+        # MLAgentBench has such numbers in place of scores; an improvement on them means nothing.
+        # A score of exactly 0 may be a real one.
         if abs(score) >= 1e9 or 0 < abs(score) <= 1e-9:
             yield ("scores", f"{score:g} is a placeholder, not a measured score; run mlab measure")
             return

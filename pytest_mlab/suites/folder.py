@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+# The inode shows a file that was replaced by one of the same size and time.
 Signature = tuple[tuple[str, int, int, int], ...]
 
 # What editors, tools and Python leave behind; none of it is part of a task.
@@ -34,6 +35,8 @@ def _scan(folder: str, prefix: str) -> Iterator[tuple[str, int, int, int]]:
         for entry in entries:
             if is_junk(entry.name):
                 continue
+            # Links to folders are not entered: one that points upwards would never end.
+            # A link to a file counts with the size and time of the file that it points to.
             if entry.is_dir(follow_symlinks=False):
                 yield from _scan(entry.path, f"{prefix}{entry.name}/")
             elif entry.is_file():

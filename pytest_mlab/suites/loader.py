@@ -30,6 +30,7 @@ from pytest_mlab.suites.toml import parse
 
 TASK_FILE = "task.toml"
 
+# Keyed by the suite as well, since a Task names its suite and one folder can be in two.
 _loaded: dict[tuple[Path, str], tuple[Signature, Task]] = {}
 
 
@@ -41,6 +42,8 @@ def load_task(folder: Path, suite: str) -> Task:
     folder = folder.resolve()
     if not (folder / TASK_FILE).is_file():
         raise SuiteError(f"{folder / TASK_FILE}: there is no such file; a task folder needs one")
+    # The signature is taken before the files are read: a file that changes meanwhile makes the next
+    # call read again, never keep what was old.
     now = signature(folder)
     known = _loaded.get((folder, suite))
     if known is None or known[0] != now:
@@ -68,6 +71,7 @@ def _read(folder: Path) -> TaskFile:
         raise SuiteError(render(from_validation(error), file, text)) from None
     if problems := list(problems_of(content, folder)):
         raise SuiteError(render(problems, file, text))
+    # The actions are read only to be checked: a broken script shows at load, not after a run began.
     for scripted in ("reference", "baseline"):
         if (folder / scripted).is_dir():
             read_actions(folder / scripted)

@@ -19,6 +19,7 @@ _KEYS = ("measured", "scores", "mean", "std", "machine")
 def summarise(scores: Sequence[float], *, measured: str, machine: str) -> Baseline:
     """Scores rounded to ``SIGNIFICANT_DIGITS``, with the mean and the standard deviation (ddof=1)
     of the rounded ones."""
+    # The mean is taken of the rounded scores: the loader compares it with the scores in the file.
     kept = tuple(float(f"{score:.{SIGNIFICANT_DIGITS}g}") for score in scores)
     return Baseline(measured, kept, fmean(kept), stdev(kept) if len(kept) > 1 else 0.0, machine)
 

@@ -69,6 +69,7 @@ def dotted(path: KeyPath) -> str:
 
 def from_validation(error: ValidationError, model: type[Table] = TaskFile) -> list[Problem]:
     """The problems of a failed validation of ``model``, the whole file."""
+    # pydantic adds the address of its own documentation to each error unless it is asked not to.
     return [Problem(item["loc"], _explain(item, model)) for item in error.errors(include_url=False)]
 
 
@@ -96,6 +97,7 @@ def _explain(item: ErrorDetails, model: type[Table]) -> str:
 
 
 def _not_one_of(found: Any, expected: str) -> str:
+    # pydantic gives the values of a Literal only as one text: 'a', 'b' or 'c'.
     allowed = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
     ordered = nearest_first(str(found), allowed)
     return f"{_show(found)} found, must be one of: {', '.join(ordered)}"

@@ -24,6 +24,7 @@ def _inside(text: str) -> str:
         not text.strip()
         or path.is_absolute()
         or ".." in path.parts
+        # A backslash is a separator on another system, and would step outside there.
         or "\\" in text
         or path == PurePosixPath(".")
     ):
@@ -38,6 +39,7 @@ def _sha256(text: str) -> str:
 
 
 def _seconds(value: object) -> float:
+    # bool is a subclass of int, so that `true` would be read as one second.
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("must be a duration such as 90s, 45m, 5h or 1h30m, or a number of seconds")
     return parse_duration(str(value))

@@ -65,6 +65,7 @@ def read_actions(folder: Path) -> list[Action]:
         document = parse(text)
     except OSError as error:
         raise SuiteError(f"{file}: {error.strerror}") from None
+    # UnicodeDecodeError is a ValueError, so it stands before the one that `parse` raises.
     except UnicodeDecodeError as error:
         raise SuiteError(f"{file}: not UTF-8 text at byte {error.start}") from None
     except ValueError as error:

@@ -38,6 +38,7 @@ class Suite:
         places = _places(folder)
         found: dict[str, Path] = {}
         for place in places:
+            # A folder with both is a task in our format: its task.toml says more.
             if (place / TASK_FILE).is_file():
                 found[place.name] = place
             elif is_foreign(place):
@@ -64,6 +65,7 @@ class Suite:
             try:
                 loaded.append(load_for_plan(folder, self.name, self.cache))
             except SuiteError as error:
+                # One error lists all broken tasks: otherwise each fault would cost a run to see.
                 broken.append(str(error))
         if broken:
             raise SuiteError("\n".join(broken))

@@ -18,6 +18,7 @@ KeyPath = Sequence[str | int]
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*([A-Za-z0-9_\-.\"']+)\s*=(?!=)")
+# tomllib gives the place of an error only inside its message, before Python 3.14.
 _AT = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -52,6 +53,7 @@ def _lines(text: str) -> dict[tuple[str | int, ...], int]:
     table: tuple[str | int, ...] = ()
     quoted = False
     for number, line in enumerate(text.splitlines(), 1):
+        # Lines inside a multi-line string may look like keys or headers.
         inside, quoted = quoted, quoted ^ ((line.count('"""') + line.count("'''")) % 2 == 1)
         if inside:
             continue
@@ -89,4 +91,6 @@ def _remember(
     found: dict[tuple[str | int, ...], int], path: tuple[str | int, ...], number: int
 ) -> None:
     for end in range(1, len(path) + 1):
+        # The first mention counts: a table without a header of its own is found at its first
+        # sub-table.
         found.setdefault(path[:end], number)

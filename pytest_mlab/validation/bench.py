@@ -152,6 +152,7 @@ class Bench:
     def sandbox(self) -> MeteredSandbox:
         """The sandbox of a trial: the cache and the task's suite are hidden. Raises
         RequirementMissing."""
+        # The whole suite, not only the task: another task's answers may be the same data.
         hidden = (self.settings.cache, self.task.folder.parent)
         chosen = sandboxes.choose(self.settings.sandbox, trusted_agents=True, hidden=hidden)
         return MeteredSandbox(chosen.sandbox)
@@ -256,6 +257,7 @@ class Bench:
             return Run(workspace, seconds, memory, fault, tampered=tampered)
         self.sandbox.peak_mb = 0.0
         verdict = self.evaluate(workspace.root)
+        # The machine failed, not the task: the check counts as not made.
         if verdict.word == "infra_error":
             raise Unavailable(verdict.reason)
         return Run(workspace, seconds, memory, "", verdict, self.sandbox.peak_mb, tampered)
@@ -267,6 +269,7 @@ class Bench:
 def _link(source: str, target: str) -> str:
     """A hard link where that works: files of a copy are replaced, never changed in place."""
     try:
+        # A copy a mutant would be slow for large submissions.
         os.link(source, target, follow_symlinks=False)
     except OSError:
         shutil.copy2(source, target, follow_symlinks=False)

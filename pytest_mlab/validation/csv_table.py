@@ -53,6 +53,7 @@ def read_table(path: Path, declared: Sequence[str]) -> Table:
     """The table in a csv file. Raises Unavailable for another file, and for a table without a
     column of ids."""
     try:
+        # A byte order mark, as spreadsheets write it, would become part of the first column's name.
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = [tuple(line) for line in csv.reader(file) if line]
     except (OSError, ValueError, csv.Error) as error:

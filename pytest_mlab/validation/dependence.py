@@ -58,6 +58,7 @@ def _errors_knowing(
         for answer, times in group.items():
             if sum(group.values()) == 1:
                 wrong += answer != fallback
+            # Without the row itself, its answer has one count fewer and may lose to the next.
             elif answer != ranked[0][0] or times - 1 < runner_up:
                 wrong += times
     return wrong

@@ -106,11 +106,13 @@ def search(bench: Bench, needles: Sequence[bytes] = ()) -> list[str]:
     the workspace is searched: every report warns that such a sandbox shows the whole machine.
     Raises SandboxError."""
     workspace = bench.fresh()
+    # The thief is put where an agent's own scripts lie, and runs with an agent's rights.
     (workspace.root / _NAME).write_bytes(_THIEF.read_bytes())
     connection = bench.open(workspace)
     try:
         root = "/" if bench.sandbox.isolated else connection.locate(".")
         request = json.dumps(_request(bench, root, needles)).encode()
+        # The request comes by stdin: in a file or an argument the thief would find its own needles.
         done = connection.execute([connection.python, _NAME], timeout=TIMEOUT, stdin=request)
     finally:
         connection.close()

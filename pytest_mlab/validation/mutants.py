@@ -66,6 +66,7 @@ def _any_kind(path: str) -> Iterator[Mutant]:
         (folder / path).mkdir()
 
     def link(folder: Path) -> None:
+        # The link's target is the valid submission: it is the link itself that must be refused.
         (folder / path).rename(folder / "elsewhere")
         (folder / path).symlink_to(os.path.relpath(folder / "elsewhere", (folder / path).parent))
 
@@ -172,6 +173,7 @@ def _remover(path: str) -> Callable[[Path], None]:
 
 def remove(path: Path) -> None:
     """Remove a file, link or folder, if it is there."""
+    # rmtree refuses a link to a folder; the link alone goes.
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

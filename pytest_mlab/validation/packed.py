@@ -26,6 +26,7 @@ DEEPEST = 4
 """Archives in archives."""
 
 _IMAGES = (b"\x89PNG", b"GIF8", b"II*\0", b"MM\0*")
+# Formats that cannot be read with the standard library and the packages that tasks use.
 _CLOSED = {
     b"\xff\xd8\xff": "jpeg image (pixels: lossy)",
     b"\x28\xb5\x2f\xfd": "zstd file",
@@ -97,6 +98,7 @@ def _opener(data: bytes) -> Any:
 
 def _gzip(name: str, data: bytes, closed: Counter[str]) -> Parts:
     with gzip.open(io.BytesIO(data)) as file:
+        # One byte more than is looked at shows that there is more. A small file may unpack to any size.
         yield name.removesuffix(".gz"), _whole(file.read(LARGEST + 1), closed)
 
 
@@ -120,6 +122,7 @@ def _zip(name: str, data: bytes, closed: Counter[str]) -> Parts:
     """Also npz, and torch's files."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for item in archive.infolist():
+            # Before the read, which would unpack all of it into memory.
             if item.file_size > LARGEST:
                 closed[f"file of more than {LARGEST >> 20} MiB in an archive"] += 1
                 continue
@@ -132,6 +135,7 @@ def _zip(name: str, data: bytes, closed: Counter[str]) -> Parts:
 
 
 def _tar(name: str, data: bytes, closed: Counter[str]) -> Parts:
+    # `r:` means not compressed: the compressed kinds are opened layer by layer, with limits.
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
         for item in archive:
             file = archive.extractfile(item) if item.isreg() else None
@@ -184,8 +188,10 @@ def _image(name: str, data: bytes, closed: Counter[str]) -> Parts:
     try:
         with (
             warnings.catch_warnings(),
+            # Only formats without loss, so that no other decoder of Pillow sees untrusted bytes.
             Image.open(io.BytesIO(data), formats=["PNG", "GIF", "BMP", "TIFF"]) as image,
         ):
+            # Pillow only warns between its pixel limit and twice that, and raises beyond.
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             image.load()
             words = {**image.info, **getattr(image, "text", {})}.values()

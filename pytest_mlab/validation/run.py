@@ -19,6 +19,8 @@ from pytest_mlab.validation.bench import Bench, Settings, Subject
 from pytest_mlab.validation.finding import Finding, Unavailable
 from pytest_mlab.validation.registry import Check
 
+# Faults of the machine or of an earlier check. They are "not_run": the task may be sound, but
+# nothing proves it.
 _NOT_THE_TASKS = (DataUnavailable, RequirementMissing, SandboxError, Unavailable)
 
 
@@ -85,6 +87,7 @@ def validate(
             result = Result(check.name, _finding(check, bench), time.perf_counter() - begin)
             on_result(result)
             results.append(result)
+        # Where no check needed a sandbox, `bench.sandbox` is not made: choosing one may fail.
         sandbox = bench.sandbox.name if "sandbox" in bench.__dict__ else settings.sandbox.name
     try:
         task = subject.load()

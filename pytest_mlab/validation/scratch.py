@@ -43,6 +43,7 @@ def sweep(cache: Path) -> Iterator[str]:
     for folder in sorted((cache / "workspaces").glob("validate-*")):
         with _changing(cache):
             try:
+                # Whoever gets the lock at once knows that the owner is dead.
                 with FileLock(folder / _LOCK, timeout=0):
                     sandboxes_ended = _end_sandboxes(folder)
                     shutil.rmtree(folder, ignore_errors=True)

@@ -67,7 +67,10 @@ class _Metered:
         keep: int = 1 << 20,
         sink: Callable[[bytes], None] | None = None,
     ) -> Execution:
+        # The peak comes behind the program's own output. The mark is random so that no program can
+        # print a peak of its own.
         mark = f"{secrets.token_hex(8)}:"
+        # -I -S: files in the workspace must not take the place of modules, and startup stays short.
         command = [self.python, "-I", "-S", "-c", _ASK, mark, *argv]
         ended = self._connection.execute(
             command, timeout=timeout, env=env, stdin=stdin, keep=keep, sink=sink
@@ -77,6 +80,7 @@ class _Metered:
             not found or not peak.isdigit()
         ):  # it was killed, or something that it left behind wrote on
             return ended
+        # Linux gives ru_maxrss in KiB.
         self._owner.peak_mb = max(self._owner.peak_mb, int(peak) / 1024)
         return replace(
             ended, output=output, output_bytes=ended.output_bytes - len(mark) - len(peak)

@@ -44,6 +44,8 @@ def unpack(archive: Path, into: Path) -> None:
 
 def _unpack_tar(file: tarfile.TarFile, into: Path) -> None:
     members = file.getmembers()
+    # All names are checked before the first write: a bad archive leaves nothing behind.
+    # extractall() with a filter is no substitute: it stops at the bad member, after the others.
     targets = [_target(member.name, into) for member in members]
     for member in members:
         if not (member.isfile() or member.isdir()):
@@ -61,6 +63,7 @@ def _unpack_zip(file: zipfile.ZipFile, into: Path) -> None:
     members = file.infolist()
     targets = [_target(member.filename, into) for member in members]
     for member in members:
+        # The upper half holds Unix's st_mode. It is 0 in an archive from a system without one.
         mode = member.external_attr >> 16
         if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_IFMT(mode) == 0):
             raise UnsafeArchive(f"member {member.filename!r} is a link or a device")
@@ -74,12 +77,14 @@ def _unpack_zip(file: zipfile.ZipFile, into: Path) -> None:
 
 def _target(name: str, into: Path) -> Path:
     path = PurePosixPath(name)
+    # The archive is untrusted: its member names decide where files would be written.
     if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
         raise UnsafeArchive(f"member {name!r} would be written outside the target folder")
     return into.joinpath(*path.parts)
 
 
 def _write(stream: IO[bytes], target: Path) -> None:
+    # A second member of the same name would replace the first, which a reader may have checked.
     refuse_second(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("wb") as out:

@@ -102,6 +102,7 @@ def require_packages(task: Task, options: Options, *names: str) -> None:
     """Raise DataUnavailable for the first package that cannot be imported."""
     try:
         for name in names:
+            # Imported, not only found: a package may lack one of its own, and error.name then says which.
             import_module(name)
     except ImportError as error:
         raise DataUnavailable(
@@ -158,6 +159,7 @@ def place_file(file: Path, target: Path) -> None:
 
 def refuse_second(target: Path) -> None:
     """Raise SuiteError when ``target`` is there already."""
+    # exists() is False for a dangling link.
     if target.exists() or target.is_symlink():
         raise SuiteError(
             f"two sources of the task bring the same path {target.name!r}; give each another name"

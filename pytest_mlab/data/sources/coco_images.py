@@ -125,6 +125,8 @@ def listed(file: Path, task: Task) -> list[Image]:
             f" image: {type(error).__name__}: {error}"
         ) from None
     for image in images:
+        # The list comes from elsewhere: a name must not lead out of the folder, nor an address to a
+        # local file.
         if not _NAME.fullmatch(image.name) or not image.address.startswith(("http://", "https://")):
             raise SuiteError(
                 f"{task.name}: {file.name} lists {image.name!r} at {image.address!r}, which is not"
@@ -152,6 +154,7 @@ def _all(images: list[Image], session: httpx.Client, store: Path, options: Optio
         tqdm(total=len(images), unit="image", disable=None if options.progress else True) as bar,
     ):
         running: set[Future[None]] = set()
+        # When a server fails, every image would wait through its retries: the list is given up early.
         while len(failures) < MOST_FAILURES and (came or not away):
             running |= {
                 pool.submit(_one, image, session, store)
@@ -180,6 +183,7 @@ def _one(image: Image, session: httpx.Client, store: Path) -> None:
     for attempt in range(ATTEMPTS):
         try:
             part.write_bytes(_reached(image, session))
+            # An image without a checksum counts as whole by its name, so it gets the name only at the end.
             part.replace(target)
             return
         except _Again as again:

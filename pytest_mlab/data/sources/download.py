@@ -66,6 +66,8 @@ class Download:
         resumed = self._have() > 0
         self._complete()
         wrong = self._wrong()
+        # The kept part may come from an older version of the file, so one download from the start
+        # decides. A wrong file without such a part would be wrong again.
         if wrong and resumed:
             self.part.unlink()
             self._complete()
@@ -73,6 +75,7 @@ class Download:
         if wrong:
             self.part.unlink()
             raise Failed(f"what {self.address} sent is not the expected file: {wrong}")
+        # Only a checked file gets the final name, by a rename: a kill leaves a `.part`, never a half file.
         self.part.replace(self.whole)
 
     def _wrong(self) -> str:
@@ -97,6 +100,7 @@ class Download:
             except Cut as cut:
                 reason = str(cut)
                 reached = reached or not isinstance(cut, Unreached)
+            # An attempt that brought bytes counts as progress, so a large file survives many short cuts.
             fruitless = 0 if self._have() > before else fruitless + 1
             if fruitless >= (FRUITLESS_ATTEMPTS if reached else UNREACHED_ATTEMPTS):
                 break
@@ -107,6 +111,7 @@ class Download:
         """One request, from byte ``have`` on. Raises Cut when it is worth trying again."""
         import httpx
 
+        # With a content coding, offsets and lengths would be those of the compressed bytes.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
         try:
             with client() as session, session.stream("GET", self.address, headers=headers) as reply:
@@ -122,6 +127,8 @@ class Download:
         status = reply.status_code
         if status in (408, 429) or status >= 500:
             raise Cut(f"the server answers {status}")
+        # 416 comes when the part is as long as the file or longer. Only where the server confirms the
+        # length is the part the whole file.
         if status == 416:
             if reply.headers.get("Content-Range") != f"bytes */{have}":
                 self.part.unlink()
@@ -129,6 +136,7 @@ class Download:
             return
         if status not in (200, 206):
             raise Failed(f"downloading {self.address} failed: the server answers {status}")
+        # A server without ranges answers 200 and sends the file from its beginning.
         start = have if status == 206 else 0
         if status == 206 and not reply.headers.get("Content-Range", "").startswith(
             f"bytes {have}-"
@@ -158,6 +166,7 @@ class Download:
             for block in reply.iter_raw():
                 out.write(block)
                 bar.update(len(block))
+        # httpx does not check every body against Content-Length, and a proxy may end one early.
         if total is not None and self._have() < total:
             raise Cut(f"the connection ended at byte {self._have()} of {total}")
 

@@ -20,6 +20,7 @@ class Embedded(SourceKind):
 
     def problems(self, source: Source, folder: Path) -> Iterator[tuple[str, str]]:
         yield from super().problems(source, folder)
+        # Resolved, since a symbolic link may lead out of the task's folder.
         place = (folder / source.ref).resolve()
         if not source.ref or not place.exists():
             yield (

@@ -87,6 +87,7 @@ class Gcs(SourceKind):
             )
         for one in missing:
             _download(bucket, one, store, task, options)
+        # The x stands for the rest of a name, so that a prefix that ends in / keeps its whole folder.
         folder = PurePosixPath(_prefix(pattern) + "x").parent
         for one in objects:
             place_file(_kept(one, store), into / PurePosixPath(one.name).relative_to(folder))
@@ -103,6 +104,7 @@ def listed(bucket: str, pattern: str) -> Iterator[Object]:
             + (f"&pageToken={quote(token)}" if token else "")
         )
         for item in page.get("items", []):
+            # The server filters by prefix only. A name that ends in / is a console's mark of a folder.
             if fnmatchcase(item["name"], pattern) and not item["name"].endswith("/"):
                 yield _object(item)
         token = page.get("nextPageToken", "")
@@ -111,6 +113,7 @@ def listed(bucket: str, pattern: str) -> Iterator[Object]:
 
 
 def _object(item: dict[str, Any]) -> Object:
+    # Object names may hold anything, and become paths below the raw files.
     if any(part in ("", ".", "..") for part in item["name"].split("/")):
         raise Failed(f"it names {item['name']!r}, which is not a safe path")
     md5 = base64.b64decode(item.get("md5Hash", "")).hex()
@@ -124,6 +127,7 @@ def _download(bucket: str, one: Object, store: Path, task: Task, options: Option
     address = f"{_endpoint()}/{bucket}/{quote(one.name)}?generation={one.generation}"
     label = PurePosixPath(one.name).name
     with FileLock(f"{whole}.lock"):
+        # Another process may have fetched it while this one waited for the lock.
         if _is_whole(whole, one):
             return
         try:
@@ -138,6 +142,7 @@ def _kept(one: Object, store: Path) -> Path:
 
 
 def _is_whole(file: Path, one: Object) -> bool:
+    # The digest was checked before the download got this name; the size alone is cheap to look at.
     return file.is_file() and file.stat().st_size == one.size
 
 

@@ -40,6 +40,7 @@ class Generator(SourceKind):
         self.require_consent(source, task, options)
         name, _, version = source.ref.partition("==")
         try:
+            # The metadata tell the version without an import of the package, which data.py alone needs.
             found = metadata.version(name)
         except metadata.PackageNotFoundError:
             found = ""

@@ -46,10 +46,12 @@ class Http(SourceKind):
         self.require_consent(source, task, options)
         name = PurePosixPath(unquote(urlsplit(source.ref).path)).name or "download"
         options.downloads.mkdir(parents=True, exist_ok=True)
+        # Named by the digest, so that tasks with the same file share it and equal names do not collide.
         whole = options.downloads / f"{source.sha256[:16]}-{name}"
 
         from filelock import FileLock
 
+        # Variants and tasks have locks of their own, but may share a download and its `.part`.
         with FileLock(f"{whole}.lock"):
             if not whole.is_file() or sha256_of(whole) != source.sha256:
                 announce(f"downloading {source.ref} ({size_text(source)})", options)

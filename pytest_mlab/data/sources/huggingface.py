@@ -100,8 +100,10 @@ def _cached(reference: Reference) -> dict[str, Path]:
         found = try_to_load_from_cache(
             reference.repository, path, revision=reference.revision, repo_type=reference.kind
         )
+        # The hub's cache answers None for an unknown file, and a marker for one known not to exist.
         if not isinstance(found, str):
             return {}
+        # The hub's cache has links to blobs; a hard link to a link would lead out of the raw files.
         files[path] = Path(found).resolve()
     return files
 
@@ -189,6 +191,7 @@ def _bars(options: Options) -> Iterator[None]:
     logger = logging.getLogger("huggingface_hub")
     level = logger.level
     quiet = not (options.progress and sys.stderr.isatty())
+    # The bars are global to the process: only what is changed here is changed back.
     restore = quiet and not are_progress_bars_disabled()
     if quiet:
         logger.setLevel(logging.ERROR)

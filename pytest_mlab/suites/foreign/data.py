@@ -33,6 +33,7 @@ def prepare(raw: Path, public: Path, answers: Path, variant: str) -> None:
     may read."""
     del variant  # there is one
     env, scripts = raw / "env", raw / "scripts"
+    # MLAgentBench writes the file `prepared` after prepare.py ran: its data lie in env/ already.
     if (scripts / "prepare.py").is_file() and not (scripts / "prepared").exists():
         run_prepare(scripts, agreed=(raw / "agreed").is_file())
     starter = json.loads((raw / "starter.json").read_text(encoding="utf-8"))
@@ -56,10 +57,13 @@ def run_prepare(scripts: Path, *, agreed: bool) -> None:
     Leaves with prepare.py's own output and status when it fails.
     """
     log = scripts.parent / "prepare.log"
+    # A file, not a pipe: what prepare.py leaves running would hold a pipe open, and its reader
+    # would wait.
     with log.open("wb") as out:
         done = subprocess.run(
             [sys.executable, "-u", "-B", "-c", _RUN],
             cwd=scripts,
+            # An empty input ends at once: a prompt raises EOFError and never waits.
             input=_ANSWER.encode() if agreed else b"",
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -97,6 +101,7 @@ def put(file: Path, target: Path) -> None:
     """Make the file appear at ``target``, without a copy where the file system allows it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
+        # On Linux os.link makes another symbolic link of one, and that would point elsewhere.
         os.link(file.resolve(), target)
     except OSError:
         shutil.copyfile(file, target)

@@ -184,6 +184,7 @@ def is_placeholder(score: float) -> bool:
 def _starter_script(folder: Path) -> str:
     """train.py, else inference.py, else the only Python file of env/."""
     env = folder / "env"
+    # The names that MLAgentBench's own tasks have.
     for name in ("train.py", "inference.py"):
         if (env / name).is_file():
             return name
@@ -204,6 +205,7 @@ def requirements_of(folder: Path) -> tuple[str, ...]:
     if not file.is_file():
         return ()
     lines = [
+        # A `#` without a blank before it is part of an address (pip reads it so too).
         line.split(" #")[0].strip()
         for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
     ]

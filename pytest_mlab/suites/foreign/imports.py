@@ -45,6 +45,7 @@ def _needed(file: Path) -> Iterator[str]:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return  # running the file shows the error
+    # Imports elsewhere may be optional, so a package that only they need is not called missing.
     for node in tree.body:
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)

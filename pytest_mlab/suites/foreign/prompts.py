@@ -16,6 +16,7 @@ def rules_of(folder: Path) -> str:
     if not file.is_file() or (folder / "scripts" / "prepared").exists():
         return ""
     try:
+        # Bytes: the file may declare an encoding of its own.
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
         return ""  # running the file shows the error

@@ -95,6 +95,7 @@ def load_foreign(folder: Path, suite: str, cache: Path) -> Task:
     try:
         stamp = _stamp(folder)
         home.mkdir(parents=True, exist_ok=True)
+        # xdist's workers read the same suite at the same time; one writes, the others find it made.
         with FileLock(home / f".{made.name}.lock"):
             if not _is_made_from(made, stamp):
                 _make(folder, made, stamp)
@@ -154,10 +155,12 @@ def _is_made_from(made: Path, stamp: str) -> bool:
 
 def _stamp(folder: Path) -> str:
     """Changes when the folder does. Of large files only size and time are looked at."""
+    # The code that writes the folder counts too: an upgrade makes the folders anew.
     total = hashlib.sha256(_FORMAT.encode() + Path(foreign_data.__file__).read_bytes())
     total.update(Path(__file__).read_bytes() + str(folder).encode())
     for name, size, mtime, _ in signature(folder):
         content = (folder / name).read_bytes() if size <= _HASHED else f"{size} {mtime}".encode()
+        # The lengths keep name and content apart: otherwise two different folders could hash alike.
         total.update(f"{len(name)} {name} {len(content)} ".encode() + content)
     return total.hexdigest()
 
@@ -166,6 +169,7 @@ def _make(folder: Path, made: Path, stamp: str) -> None:
     """Write the task folder and put it in place by one rename."""
     facts = read_facts(folder)
     patterns = read_only_patterns(folder)
+    # Beside the target, since a rename works within one file system only.
     with tempfile.TemporaryDirectory(prefix=".tmp-", dir=made.parent) as scratch:
         new = Path(scratch) / "new"
         _copy_starter(folder / "env", new / "env", patterns, facts.starter_script)
@@ -180,6 +184,8 @@ def _make(folder: Path, made: Path, stamp: str) -> None:
         for name, text in texts.items():
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).write_text(text, encoding="utf-8")
+        # A folder that is not empty cannot be renamed over. A kill between the two renames leaves
+        # none, and the next reader makes it again.
         if made.exists():
             made.replace(Path(scratch) / "old")
         new.replace(made)
@@ -195,6 +201,7 @@ def read_only_patterns(folder: Path) -> tuple[str, ...]:
         pattern = line.strip().removeprefix("./")
         if not pattern or pattern == ".":
             continue
+        # A benchmark may come from elsewhere: its patterns must not name files outside env/.
         if pattern.startswith("/") or ".." in pattern.split("/") or "\\" in pattern:
             raise SuiteError(f"{file}: {line.strip()!r} found, must be a glob relative to env/")
         found.append(pattern)
@@ -206,6 +213,7 @@ def _copy_starter(env: Path, target: Path, patterns: tuple[str, ...], script: st
         skipped = set()
         for name in names:
             path = (Path(place) / name).relative_to(env).as_posix()
+            # The starter script stays a starter file even where a broad glob such as * names it.
             is_data = path != script and any(
                 fnmatch.fnmatchcase(path, pattern) for pattern in patterns
             )

@@ -34,6 +34,7 @@ class Fuzz:
             folder = bench.copy_submission()
             mutant.make(folder)
             verdict = bench.evaluate(folder, timeout=patience)
+            # Each copy goes at once: a task has dozens of mutants.
             shutil.rmtree(folder)
             verdicts[mutant.name] = verdict.word
             if fault := _fault(mutant, verdict):

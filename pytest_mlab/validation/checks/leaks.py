@@ -288,9 +288,12 @@ def _matters(bench: Bench, item: Suspicion) -> bool:
     if place is None:
         return True
     others = [row[place] for row in rows]
+    # Shuffled values are still valid ones, so the evaluator does not refuse the file. The fixed seed
+    # makes the check repeatable.
     random.Random(0).shuffle(others)
     changed = bench.folder("answers")
     shutil.copytree(bench.prepared.answers, changed)
+    # copytree keeps modes, and an answer file may be read-only.
     os.chmod(changed / item.file, 0o644)
     with (changed / item.file).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -300,4 +303,5 @@ def _matters(bench: Bench, item: Suspicion) -> bool:
             for row, value in zip(rows, others, strict=True)
         )
     after = bench.evaluate(folder, changed).score
+    # An evaluator that stops over the change reads the column too.
     return after is None or abs(after - before) > TIE_ABS + TIE_REL * abs(before)
