@@ -108,7 +108,8 @@ def prepare(
         with FileLock(slot.lock):
             if not force and (ready := is_prepared(task, variant, cache)):
                 return ready
-            # Under the lock no other process can be at work, so every scratch folder here is a leftover.
+            # Under the lock no other process can be at work, so every scratch folder here is a
+            # leftover.
             _sweep(slot)
             return _prepare(task, slot, options)
     except OSError as error:
@@ -135,8 +136,8 @@ def _prepare(task: Task, slot: Slot, options: Options) -> Prepared:
         facts = manifest.take(made)
         _refuse_faults(task, slot.variant, facts)
         manifest.write(facts, made / "manifest.json")
-        # A folder that is not empty cannot be renamed over. A kill between the two renames leaves no
-        # data, which the next call prepares again, never a mixture of old and new files.
+        # A folder that is not empty cannot be renamed over. A kill between the two renames leaves
+        # no data, which the next call prepares again, never a mixture of old and new files.
         if slot.folder.exists():
             slot.folder.replace(scratch / "old")
         made.replace(slot.folder)

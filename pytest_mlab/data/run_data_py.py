@@ -58,7 +58,8 @@ def run_data_py(task: Task, variant: str, scratch: Path) -> None:
     # would stop it.
     with log.open("wb") as out:
         process = subprocess.Popen(
-            # -I keeps PYTHONPATH, the user's site-packages and the working directory out of sys.path.
+            # -I keeps PYTHONPATH, the user's site-packages and the working directory out of
+            # sys.path.
             [sys.executable, "-I", "-B", "-c", _DRIVER, str(code), *folders, variant],
             stdin=subprocess.PIPE,
             stdout=out,
@@ -72,8 +73,8 @@ def run_data_py(task: Task, variant: str, scratch: Path) -> None:
                 # parent has died.
                 status = process.wait()
             finally:
-                # Also on an interrupt of the wait. After a normal end there is no process left to kill, and
-                # Popen.kill() does nothing.
+                # Also on an interrupt of the wait. After a normal end there is no process left to
+                # kill, and Popen.kill() does nothing.
                 process.kill()
     if status != 0:
         raise _fault(task, variant, status, log, code)

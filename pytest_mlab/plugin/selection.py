@@ -54,7 +54,6 @@ class Selection:
         self.items: Mapping[str, TrialId] = {}
         self.is_fresh = not planned.resumed
         self.config = session.config
-        self.config = session.config
         self._session = session
         self._planned = planned.plan
         self._file = brief.selection

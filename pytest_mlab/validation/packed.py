@@ -98,7 +98,8 @@ def _opener(data: bytes) -> Any:
 
 def _gzip(name: str, data: bytes, closed: Counter[str]) -> Parts:
     with gzip.open(io.BytesIO(data)) as file:
-        # One byte more than is looked at shows that there is more. A small file may unpack to any size.
+        # One byte more than is looked at shows that there is more. A small file may unpack to any
+        # size.
         yield name.removesuffix(".gz"), _whole(file.read(LARGEST + 1), closed)
 
 

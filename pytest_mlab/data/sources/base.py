@@ -102,7 +102,8 @@ def require_packages(task: Task, options: Options, *names: str) -> None:
     """Raise DataUnavailable for the first package that cannot be imported."""
     try:
         for name in names:
-            # Imported, not only found: a package may lack one of its own, and error.name then says which.
+            # Imported, not only found: a package may lack one of its own, and error.name then says
+            # which.
             import_module(name)
     except ImportError as error:
         raise DataUnavailable(

@@ -154,7 +154,8 @@ def _all(images: list[Image], session: httpx.Client, store: Path, options: Optio
         tqdm(total=len(images), unit="image", disable=None if options.progress else True) as bar,
     ):
         running: set[Future[None]] = set()
-        # When a server fails, every image would wait through its retries: the list is given up early.
+        # When a server fails, every image would wait through its retries: the list is given up
+        # early.
         while len(failures) < MOST_FAILURES and (came or not away):
             running |= {
                 pool.submit(_one, image, session, store)
@@ -183,7 +184,8 @@ def _one(image: Image, session: httpx.Client, store: Path) -> None:
     for attempt in range(ATTEMPTS):
         try:
             part.write_bytes(_reached(image, session))
-            # An image without a checksum counts as whole by its name, so it gets the name only at the end.
+            # An image without a checksum counts as whole by its name, so it gets the name only at
+            # the end.
             part.replace(target)
             return
         except _Again as again:

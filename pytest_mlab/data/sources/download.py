@@ -75,7 +75,8 @@ class Download:
         if wrong:
             self.part.unlink()
             raise Failed(f"what {self.address} sent is not the expected file: {wrong}")
-        # Only a checked file gets the final name, by a rename: a kill leaves a `.part`, never a half file.
+        # Only a checked file gets the final name, by a rename: a kill leaves a `.part`, never a
+        # half file.
         self.part.replace(self.whole)
 
     def _wrong(self) -> str:
@@ -100,7 +101,8 @@ class Download:
             except Cut as cut:
                 reason = str(cut)
                 reached = reached or not isinstance(cut, Unreached)
-            # An attempt that brought bytes counts as progress, so a large file survives many short cuts.
+            # An attempt that brought bytes counts as progress, so a large file survives many short
+            # cuts.
             fruitless = 0 if self._have() > before else fruitless + 1
             if fruitless >= (FRUITLESS_ATTEMPTS if reached else UNREACHED_ATTEMPTS):
                 break
@@ -127,8 +129,8 @@ class Download:
         status = reply.status_code
         if status in (408, 429) or status >= 500:
             raise Cut(f"the server answers {status}")
-        # 416 comes when the part is as long as the file or longer. Only where the server confirms the
-        # length is the part the whole file.
+        # 416 comes when the part is as long as the file or longer. Only where the server confirms
+        # the length is the part the whole file.
         if status == 416:
             if reply.headers.get("Content-Range") != f"bytes */{have}":
                 self.part.unlink()

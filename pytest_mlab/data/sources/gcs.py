@@ -87,7 +87,8 @@ class Gcs(SourceKind):
             )
         for one in missing:
             _download(bucket, one, store, task, options)
-        # The x stands for the rest of a name, so that a prefix that ends in / keeps its whole folder.
+        # The x stands for the rest of a name, so that a prefix that ends in / keeps its whole
+        # folder.
         folder = PurePosixPath(_prefix(pattern) + "x").parent
         for one in objects:
             place_file(_kept(one, store), into / PurePosixPath(one.name).relative_to(folder))
@@ -104,7 +105,8 @@ def listed(bucket: str, pattern: str) -> Iterator[Object]:
             + (f"&pageToken={quote(token)}" if token else "")
         )
         for item in page.get("items", []):
-            # The server filters by prefix only. A name that ends in / is a console's mark of a folder.
+            # The server filters by prefix only. A name that ends in / is a console's mark of a
+            # folder.
             if fnmatchcase(item["name"], pattern) and not item["name"].endswith("/"):
                 yield _object(item)
         token = page.get("nextPageToken", "")

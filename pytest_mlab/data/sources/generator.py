@@ -40,7 +40,8 @@ class Generator(SourceKind):
         self.require_consent(source, task, options)
         name, _, version = source.ref.partition("==")
         try:
-            # The metadata tell the version without an import of the package, which data.py alone needs.
+            # The metadata tell the version without an import of the package, which data.py alone
+            # needs.
             found = metadata.version(name)
         except metadata.PackageNotFoundError:
             found = ""

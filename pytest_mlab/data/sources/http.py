@@ -46,7 +46,8 @@ class Http(SourceKind):
         self.require_consent(source, task, options)
         name = PurePosixPath(unquote(urlsplit(source.ref).path)).name or "download"
         options.downloads.mkdir(parents=True, exist_ok=True)
-        # Named by the digest, so that tasks with the same file share it and equal names do not collide.
+        # Named by the digest, so that tasks with the same file share it and equal names do not
+        # collide.
         whole = options.downloads / f"{source.sha256[:16]}-{name}"
 
         from filelock import FileLock

@@ -41,8 +41,8 @@ class MLAgentBench(SourceKind):
                     f"the task {task.name} was read from {origin}, where the folder {side}/ is"
                     " missing now"
                 )
-            # A copy, as prepare.py writes beside itself; links are followed, so that it cannot write through
-            # them to the original.
+            # A copy, as prepare.py writes beside itself; links are followed, so that it cannot
+            # write through them to the original.
             shutil.copytree(
                 origin / side,
                 into / side,

@@ -236,7 +236,8 @@ class Watch:
     ) -> dict[str, Any] | None:
         """The next message; None when the clock reaches ``until`` first. Raises ServerLost."""
         while until is None or self._clock() < until:
-            left = None if until is None else until - self._clock()
+            # The deadline may pass between the two readings, and select() refuses a negative wait.
+            left = None if until is None else max(0.0, until - self._clock())
             if on_wait is not None:
                 left = _WAIT_SECONDS if left is None else min(left, _WAIT_SECONDS)
             message = self._next(left)

@@ -288,8 +288,8 @@ def _matters(bench: Bench, item: Suspicion) -> bool:
     if place is None:
         return True
     others = [row[place] for row in rows]
-    # Shuffled values are still valid ones, so the evaluator does not refuse the file. The fixed seed
-    # makes the check repeatable.
+    # Shuffled values are still valid ones, so the evaluator does not refuse the file. The fixed
+    # seed makes the check repeatable.
     random.Random(0).shuffle(others)
     changed = bench.folder("answers")
     shutil.copytree(bench.prepared.answers, changed)
