@@ -152,7 +152,6 @@ class Bench:
     def sandbox(self) -> MeteredSandbox:
         """The sandbox of a trial: the cache and the task's suite are hidden. Raises
         RequirementMissing."""
-        # The whole suite, not only the task: another task's answers may be the same data.
         hidden = (self.settings.cache, self.task.folder.parent)
         chosen = sandboxes.choose(self.settings.sandbox, trusted_agents=True, hidden=hidden)
         return MeteredSandbox(chosen.sandbox)
@@ -269,7 +268,7 @@ class Bench:
 def _link(source: str, target: str) -> str:
     """A hard link where that works: files of a copy are replaced, never changed in place."""
     try:
-        # A copy a mutant would be slow for large submissions.
+        # Dozens of copies are made, and submissions may be large.
         os.link(source, target, follow_symlinks=False)
     except OSError:
         shutil.copy2(source, target, follow_symlinks=False)

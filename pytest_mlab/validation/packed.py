@@ -26,7 +26,6 @@ DEEPEST = 4
 """Archives in archives."""
 
 _IMAGES = (b"\x89PNG", b"GIF8", b"II*\0", b"MM\0*")
-# Formats that cannot be read with the standard library and the packages that tasks use.
 _CLOSED = {
     b"\xff\xd8\xff": "jpeg image (pixels: lossy)",
     b"\x28\xb5\x2f\xfd": "zstd file",
@@ -189,7 +188,7 @@ def _image(name: str, data: bytes, closed: Counter[str]) -> Parts:
     try:
         with (
             warnings.catch_warnings(),
-            # Only formats without loss, so that no other decoder of Pillow sees untrusted bytes.
+            # Untrusted bytes reach these decoders of Pillow and no other.
             Image.open(io.BytesIO(data), formats=["PNG", "GIF", "BMP", "TIFF"]) as image,
         ):
             # Pillow only warns between its pixel limit and twice that, and raises beyond.

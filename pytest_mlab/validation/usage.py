@@ -67,8 +67,8 @@ class _Metered:
         keep: int = 1 << 20,
         sink: Callable[[bytes], None] | None = None,
     ) -> Execution:
-        # The peak comes behind the program's own output. The mark is random so that no program can
-        # print a peak of its own.
+        # The peak comes behind the program's own output. The mark is random, so that the output
+        # does not hold it by chance.
         mark = f"{secrets.token_hex(8)}:"
         # -I -S: files in the workspace must not take the place of modules, and startup stays short.
         command = [self.python, "-I", "-S", "-c", _ASK, mark, *argv]

@@ -84,7 +84,7 @@ def _target(name: str, into: Path) -> Path:
 
 
 def _write(stream: IO[bytes], target: Path) -> None:
-    # A second member of the same name would replace the first, which a reader may have checked.
+    # A member of the same name as another, or as a file of another source, would replace it.
     refuse_second(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("wb") as out:

@@ -113,7 +113,7 @@ class Download:
         """One request, from byte ``have`` on. Raises Cut when it is worth trying again."""
         import httpx
 
-        # With a content coding, offsets and lengths would be those of the compressed bytes.
+        # With a content coding the part would hold compressed bytes, and offsets count those.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
         try:
             with client() as session, session.stream("GET", self.address, headers=headers) as reply:
@@ -168,7 +168,7 @@ class Download:
             for block in reply.iter_raw():
                 out.write(block)
                 bar.update(len(block))
-        # httpx does not check every body against Content-Length, and a proxy may end one early.
+        # Without Content-Length a cut connection looks like the end of the file.
         if total is not None and self._have() < total:
             raise Cut(f"the connection ended at byte {self._have()} of {total}")
 

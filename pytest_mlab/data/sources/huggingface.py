@@ -103,7 +103,7 @@ def _cached(reference: Reference) -> dict[str, Path]:
         # The hub's cache answers None for an unknown file, and a marker for one known not to exist.
         if not isinstance(found, str):
             return {}
-        # The hub's cache has links to blobs; a hard link to a link would lead out of the raw files.
+        # The hub's cache has relative links to blobs; a hard link of one would dangle elsewhere.
         files[path] = Path(found).resolve()
     return files
 

@@ -65,7 +65,7 @@ class Kaggle(SourceKind):
         )
         with _as_unavailable(source, task, options, self.rules_word(source, task)), _quiet(options):
             place = Path(download(handle))
-        # The files stay in kagglehub's cache, which other programs use: they are linked, not moved.
+        # The files stay in kagglehub's cache, where a later preparation finds them: not moved.
         for name, entry in walk(place):
             place_file(Path(entry.path), into / name)
 
