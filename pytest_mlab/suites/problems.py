@@ -104,6 +104,7 @@ def _not_one_of(found: Any, expected: str) -> str:
 
 
 def _unknown_key(path: KeyPath, model: type[Table]) -> str:
+    # The key may stand under the wrong [table], so the one that has it is looked for too.
     key, table = str(path[-1]), _table_at(path[:-1], model)
     known = nearest_first(key, table.model_fields)
     home = _home_of(key, model, ())

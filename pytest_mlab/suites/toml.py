@@ -61,6 +61,7 @@ def _lines(text: str) -> dict[tuple[str | int, ...], int]:
             names = _split(header.group(2))
             table = names
             if header.group(1) == "[[":
+                # Each [[header]] begins the next element; pydantic counts them from 0 in its paths.
                 counts[names] = counts.get(names, -1) + 1
             table = _indexed(names, counts)
         elif key := _KEY.match(line):

@@ -65,6 +65,7 @@ def pieces(content: bytes, least: float) -> list[bytes]:
                 found.append(piece)
                 break
             length *= 2
+    # A file that repeats itself gives equal pieces, which would count several times as hits.
     return list(dict.fromkeys(found))
 
 

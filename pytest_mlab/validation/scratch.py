@@ -32,6 +32,7 @@ def scratch_folder(cache: Path, sandbox: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        # Only after the removal: a sweep that got the lock before would report a killed validation.
         lock.release()
 
 

@@ -90,6 +90,7 @@ class CocoImages(SourceKind):
         from filelock import FileLock
 
         with FileLock(f"{store}.lock"):
+            # Keyed by address: two threads must not write one `.part`.
             missing = list(
                 {
                     image.address: image for image in images if not kept(image, store).is_file()

@@ -85,6 +85,7 @@ def _as_unavailable(source: Source, task: Task, options: Options, word: str) -> 
             fix=f"KAGGLE_USERNAME=<name> KAGGLE_KEY=<key> {again}",
         ) from None
     except exceptions.KaggleApiHTTPError as error:
+        # A Response of requests is false for a refusal, so it is compared with None.
         status = error.response.status_code if error.response is not None else 0
         if error.response is not None:
             error.response.close()  # kagglehub leaves it open

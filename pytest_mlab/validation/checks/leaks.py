@@ -144,6 +144,7 @@ def _hidden(bench: Bench, closed: Counter[str]) -> tuple[list[Answers], Opaque]:
 def _answers(table: Columns, least: float) -> Answers:
     """The first column whose values are all different holds the ids, when there are others beside
     it."""
+    # A copy: the ids are taken out of it below, and the table stays whole.
     columns = dict(table.columns)
     ids = None
     if len(columns) > 1:
