@@ -27,7 +27,6 @@ def applied(
         # Read at the call and not when the run is planned: the settings are frozen in plan.json,
         # which must hold no key.
         params["api_key"] = environ.get(settings.api_key_env, "")
-    # These are fields of a request. Left in `extra`, they would be given to litellm twice.
     max_tokens = params.pop("max_tokens", request.max_tokens)
     return replace(
         request,

@@ -46,7 +46,7 @@ def translate(error: Exception, model: str, redact: Callable[[str], str]) -> Mod
         return ContextWindowError(
             f"{model}: the prompt does not fit the model's context window: {words}"
         )
-    # A client package that finds no key at all raises without a status, before any request.
+    # A client package that finds no key at all raises before any request, so without a 401.
     if status in (401, 403) or "missing credentials" in words.lower():
         refused = AuthError(
             f"{model}: the provider refused the key, check the provider's key variable: {words}"

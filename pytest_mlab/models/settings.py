@@ -202,7 +202,7 @@ def _refuse_keys(value: Any, where: str, name: str = "") -> None:
     advice = 'write api_key_env = "<NAME>_API_KEY", the environment variable that holds it'
     if isinstance(value, Mapping):
         for key, item in value.items():
-            # Names of other forms would not be taken for secrets, and their values would be written
+            # Names of other forms may not be taken for secrets, and their values would be written
             # into traces.
             if key == "api_key_env" and not (
                 isinstance(item, str) and _KEY_VARIABLE.fullmatch(item)

@@ -13,14 +13,12 @@ from pytest_mlab.models.library import litellm
 def count_tokens(text: str) -> int:
     """Counted with the encoding that litellm ships (no network): exact for OpenAI's models of the
     gpt-4 generation, usually within a fifth for others."""
-    # Always this name: for names of other families litellm would look for a tokenizer to download.
     return int(litellm().token_counter(model="gpt-4", text=text)) if text else 0
 
 
 def prompt_tokens(messages: Iterable[Message], tools: Iterable[ActionSpec]) -> int:
     """Tokens of a prompt: its messages with their tool calls, and the tools that it offers."""
-    # A provider counts the tools' schemas as part of the prompt. They are often longer than the
-    # messages of a first call.
+    # A provider counts the tools' schemas as part of the prompt.
     texts = [
         f"{tool.name} {tool.summary} {json.dumps(tool.schema, default=dict)}" for tool in tools
     ]
