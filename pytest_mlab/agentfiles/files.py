@@ -32,9 +32,12 @@ def load_file(path: Path, fallbacks: Sequence[Path] = ()) -> ModuleType:
     if not path.is_file():
         raise AgentLoadError(f"{path}: no such file")
     package = _package(path.parent, fallbacks)
+    # Finders remember a folder's listing by its time of change, and could miss a file that was just
+    # written.
     importlib.invalidate_caches()
     try:
         return importlib.import_module(f"{package}.{path.stem}")
+    # A file that ends with sys.exit() must not end the session.
     except (Exception, SystemExit) as error:
         raise AgentLoadError(_import_problem(error, path)) from error
 

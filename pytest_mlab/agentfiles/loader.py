@@ -109,6 +109,7 @@ def _planned(
     texts = texts_for(place.shown, args, named.own, has_settings=settings_of(found) is not None)
     settings = read_settings(found, texts, place.shown)
     made = make_agent(found, settings) if hasattr(found, "program_files") else found
+    # A plan is run by workers and resumed later, from other working directories.
     lasting = (
         f"{place.file}:{found.__name__}" if place.file else f"{place.module}:{place.class_name}"
     )

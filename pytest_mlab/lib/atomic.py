@@ -13,6 +13,7 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     ``durable`` waits until data and name are on the disk, so that they survive a power cut. Raises
     OSError.
     """
+    # In the same folder: os.replace works within one file system only.
     fd, name = tempfile.mkstemp(prefix=".part-", dir=path.parent)
     try:
         with os.fdopen(fd, "wb") as file:
@@ -20,12 +21,14 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
+        # mkstemp makes files that only their owner may read.
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
     if durable:
+        # The new name is a change of the folder, which fsync of the file does not write.
         sync_folder(path.parent)
 
 

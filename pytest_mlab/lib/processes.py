@@ -29,6 +29,8 @@ def start_time(pid: int) -> str:
     # marks are compared by processes that may have started an hour apart.
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            # The second field is the program's name in parentheses, which may hold blanks and
+            # parentheses.
             fields = file.read().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return ""
@@ -80,6 +82,7 @@ def orphans() -> list[int]:
         parts = _mark_of(process).rsplit(":", 3)
         if len(parts) != 4 or parts[0] != _namespace() or not parts[1].isdigit():
             return False
+        # The start time as well, because the number may belong to a new process by now.
         return start_time(int(parts[1])) != parts[2]
 
     return list(_matching(orphaned))

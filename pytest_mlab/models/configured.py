@@ -24,12 +24,15 @@ def applied(
     The settings' parameters win over the request's: a user's choice over an agent's default."""
     params: dict[str, Any] = {**request.extra, **settings.params}
     if settings.api_key_env:
+        # Read at the call and not when the run is planned: the settings are frozen in plan.json,
+        # which must hold no key.
         params["api_key"] = environ.get(settings.api_key_env, "")
     max_tokens = params.pop("max_tokens", request.max_tokens)
     return replace(
         request,
         model=settings.model,
         temperature=params.pop("temperature", request.temperature),
+        # Both name the same limit. The user's replaces the one that the agent asks for.
         max_tokens=None if "max_completion_tokens" in params else max_tokens,
         timeout=float(params.pop("timeout", request.timeout)),
         extra=params,

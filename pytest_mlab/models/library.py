@@ -22,6 +22,7 @@ def litellm() -> Any:
     The list of prices and context sizes is the one inside the installed package (no download), and
     a ``.env`` file in the working directory is not read: keys come from the environment alone."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    # In its default mode DEV, litellm loads a .env file while it is imported.
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -123,11 +123,14 @@ class RunLimiter(Limiter):
         end comes first."""
         limits = self.limits(request.model)
         waiting = _Waiting(self, limits.route, request)
+        # Without limits a route may still be held or given up by another worker.
         if limits.rpm is None and limits.tpm is None:
             waiting.until(lambda: 0.0)
             return _RunTurn(waiting.waited, limiter=self, route=limits.route, request=request)
         windows = (self._window(limits.rpm), self._window(limits.tpm))
         rates = Rates(self.database, limits.route, *windows)
+        # Counting imports litellm's tokenizer and takes time, so only where there is a limit of
+        # tokens.
         prompt = prompt_tokens(request.messages, request.tools) if rates.tokens else 0
         # the settings' max_tokens wins over the request's, as in the request that goes out
         reply = limits.max_tokens or request.max_tokens or self.usual.get(request.model)
@@ -145,6 +148,8 @@ class RunLimiter(Limiter):
             prompt=prompt,
             booked=booked,
         )
+        # The line is left once the request is booked, not when it is answered: requests run side by
+        # side.
         with waiting.first_in_line(self.database.parent / QUEUES / f"{slug(limits.route)}.line"):
             waiting.until(lambda: rates.book(turn.call, booked, self.now()))
         turn.waited = waiting.waited
@@ -167,8 +172,12 @@ class _Waiting:
 
     def until(self, book: Callable[[], float]) -> None:
         """Wait while the route is held, and then until ``book`` asks for no more seconds."""
+        # book() comes last and only for a route that is free: it counts the request, which must
+        # then go out.
         while wait := self._held() or book():
             self._refuse_late()
+            # Short sleeps: another worker may give the route up, or correct its booking downwards,
+            # at any time.
             seconds = min(wait, _POLL, self._left())
             self.limiter.sleep(seconds)
             self.waited += seconds
@@ -177,9 +186,12 @@ class _Waiting:
     def first_in_line(self, file: Path) -> Iterator[None]:
         """One request waits for the counter and the others queue behind it: otherwise small
         requests could keep a large one out for ever."""
+        # A lock of the kernel on a file, so that a killed worker leaves the line by itself.
         from filelock import FileLock, Timeout
 
         file.parent.mkdir(parents=True, exist_ok=True)
+        # The first try does not wait. Only then is it known that there is a line, which is shown as
+        # a wait.
         lock, begin, patience = FileLock(file), self.limiter.clock(), 0.0
         while True:
             try:
@@ -207,6 +219,8 @@ class _Waiting:
     def _refuse_given_up(self) -> None:
         found = self.limiter.shared.given_up().get(self.route)
         if found is not None:
+            # The kind was written by another worker, possibly of another version, so it may be
+            # unknown here.
             raise self._error(_KINDS.get(found.kind, AuthError), found.reason)
 
     def _refuse_late(self) -> None:
@@ -237,6 +251,7 @@ class _RunTurn(Turn):
 
     def answered(self, reply: ModelReply) -> None:
         """Count the tokens that the provider reports, and the dollars."""
+        # First: the answer is paid for, and counting its tokens below may raise StoreError.
         self.limiter.charge(self.request.model, reply.cost)
         self.limiter.usual[self.request.model] = reply.usage.completion_tokens
         self._count(reply.usage.total)
@@ -245,8 +260,11 @@ class _RunTurn(Turn):
         """Let the other workers wait as long as this one, or give the route up for all."""
         if isinstance(error, ProviderError) and error.for_everyone:
             self.limiter.shared.give_up(self.route, type(error).__name__, str(error))
+        # Other faults, such as a dropped connection, may be this worker's alone, and hold up no
+        # other.
         elif isinstance(error, RateLimitError) and delay:
             self.limiter.shared.hold(self.route, delay)
+        # Providers count refused requests as well; the reply that was booked for did not come.
         self._count(self.prompt)
 
     def _count(self, tokens: int) -> None:

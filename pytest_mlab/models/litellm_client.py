@@ -48,12 +48,15 @@ class LitellmClient:
     def complete(self, request: ModelRequest) -> ModelReply:
         """One completion. Raises the leaves of ModelError; their ``retries`` and ``waited`` say
         what was tried."""
+        # Imported late, as litellm is: it costs time, and replays never need it.
         import openai
 
         begin, waited, attempt = self.clock(), 0.0, 0
         while True:
             attempt += 1
             try:
+                # Every attempt enters anew: a repeated request counts at the provider too, and the
+                # route may have been given up while this one waited.
                 turn = self.limiter.enter(request)
             except ModelError as refused:
                 refused.retries, refused.waited = attempt - 1, waited + refused.waited
@@ -61,10 +64,13 @@ class LitellmClient:
             waited += turn.waited
             try:
                 answer = self._ask(request, waited)
+            # litellm's exceptions derive from those of the openai package, whichever provider
+            # raised them.
             except openai.OpenAIError as original:
                 error = translate(original, request.model, self.redact)
                 error.retries, error.waited = attempt - 1, waited
                 delay = self._delay(request, error, original, attempt)
+                # Told before this attempt sleeps, so that the other workers wait as well.
                 turn.failed(error, delay)
                 if delay is None:
                     raise error from None  # the original's text and request may hold the key
@@ -92,6 +98,8 @@ class LitellmClient:
 
     def _ask(self, request: ModelRequest, waited: float) -> Any:
         left = request.end(waited) - self.clock()
+        # The same class as a timeout of the provider, so that it takes the same way through
+        # translate().
         if left <= 0:
             raise litellm().Timeout(
                 "the trial's time is over", model=request.model, llm_provider=""
@@ -111,6 +119,8 @@ class LitellmClient:
             model=request.model,
             messages=as_openai_messages(request.messages),
             timeout=timeout,
+            # litellm's setting and the provider package's. Either would repeat without the limiter
+            # and past the deadline.
             num_retries=0,
             max_retries=0,
             **{name: value for name, value in optional.items() if value is not None},
@@ -123,9 +133,13 @@ class LitellmClient:
         if attempt >= self.retry.attempts or not is_worth_repeating(error):
             return None
         asked = retry_after(headers_of(original), time.time())
+        # Asking earlier than the provider allows would only be refused again, and a wait of hours
+        # is an end.
         if asked is not None and asked > self.retry.longest:
             return None
         delay = self.retry.delay(attempt, self.random(), asked)
+        # Waits may move the deadline (--mlab-exclude-waits), so the coming one counts for the
+        # deadline as well.
         if self.clock() + delay >= request.end(error.waited + delay):
             return None
         return delay
@@ -136,6 +150,7 @@ class LitellmClient:
         choice = answer.choices[0] if answer.choices else None
         text = _text(choice)
         usage = _reported(answer)
+        # Local servers often leave the usage out, or send zeros.
         reported = usage.total > 0
         if not reported:
             prompt = prompt_tokens(request.messages, request.tools)
@@ -176,6 +191,7 @@ def _reported(answer: Any) -> Usage:
     prompt = getattr(usage, "prompt_tokens_details", None)
     completion = getattr(usage, "completion_tokens_details", None)
     return Usage(
+        # `or 0` on each: servers send null for what they do not count.
         prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
         completion_tokens=getattr(usage, "completion_tokens", None) or 0,
         cached_tokens=getattr(prompt, "cached_tokens", None) or 0,

@@ -59,6 +59,7 @@ which may still serve them. Patterns and not prefixes, so that a mistyped name i
 def litellm_name(name: str) -> str:
     """``name`` as litellm takes it: with its provider when it is a retired model's that litellm's
     list lacks."""
+    # A listed name wins over the patterns: once litellm lists it again, its own entry is right.
     if "/" in name or _is_listed(name):
         return name
     providers = [provider for provider, pattern in _RETIRED.items() if pattern.fullmatch(name)]
@@ -70,6 +71,7 @@ def check_model_name(name: str) -> str:
     matches."""
     if not name.strip() or name != name.strip():
         return f"model name {name!r} is empty or has blanks around it"
+    # In this order, because the second question imports litellm.
     if _is_listed(name) or provider_of(name):
         return ""
     provider, slash, rest = name.partition("/")
@@ -102,8 +104,12 @@ def missing_key(name: str) -> str | None:
     found = litellm().validate_environment(name)
     missing = [variable for variable in found["missing_keys"] if not os.environ.get(variable)]
     if found["keys_in_environment"] or not missing:
+        # litellm looks only whether the variable exists. A variable that is set to nothing, as CI
+        # does for an absent secret, counts as a key there.
         empty = provider == "openai" and not os.environ.get("OPENAI_API_KEY")
         return "OPENAI_API_KEY" if empty else None
+    # Its variables are alternatives (GEMINI_API_KEY, GOOGLE_API_KEY). litellm lists both as
+    # missing, as if both were needed.
     if provider == "gemini":
         return " or ".join(sorted(missing))
     return " and ".join(missing)
@@ -129,10 +135,13 @@ def _listed_provider(name: str) -> str:
 @cache
 def _list(file: str) -> Mapping[str, Any]:
     """A JSON file inside the installed litellm; empty when this version has none."""
+    # find_spec of a top-level name only locates the package. It does not import it.
     spec = find_spec("litellm")
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
     try:
         return dict(json.loads(Path(places[0], file).read_bytes()))
+    # The files are litellm's internals and may move. Without them every question goes to litellm
+    # itself, which is only slower.
     except (IndexError, OSError, ValueError):
         return {}
 
@@ -153,6 +162,8 @@ def _providers() -> list[str]:
 def _nearest_models(name: str) -> list[str]:
     """Full names of listed models whose last part is like ``name``, most similar first."""
     full: dict[str, str] = {}
+    # Names with fewer slashes first: setdefault keeps the shortest name of a model that several
+    # resellers offer.
     for known, entry in sorted(litellm().model_cost.items(), key=lambda item: item[0].count("/")):
         if entry.get("mode") == "chat":
             provider = str(entry.get("litellm_provider", ""))

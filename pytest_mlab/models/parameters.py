@@ -68,6 +68,7 @@ def check_parameters(model: str, params: Mapping[str, Any], where: str) -> None:
 def _check(model: str, params: Mapping[str, Any], where: str) -> None:
     library = litellm()
     name, provider = library.get_llm_provider(model)[:2]
+    # This is litellm's own way to let a parameter through that its lists lack.
     known = _known(name, provider) | set(params.get("allowed_openai_params", ()))
     for key, value in params.items():
         if key in OURS:
@@ -78,12 +79,16 @@ def _check(model: str, params: Mapping[str, Any], where: str) -> None:
                 f"{where}: {key}={json.dumps(value)}: {provider} takes no such parameter for"
                 f" {model}; nearest: {nearest}; what the server alone knows goes into extra_body"
             )
+        # bool is a subclass of int in Python, so True would pass as a number. A text comes from
+        # --mlab-model-arg when its value is not JSON.
         if key in NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float))):
             raise ConfigError(f"{where}: {key}={json.dumps(value)}: give a number")
     _check_values(model, name, provider, params, where)
 
 
 def _known(name: str, provider: str) -> set[str]:
+    # The supported parameters are OpenAI's. What a provider takes beyond them (top_k) litellm keeps
+    # only as annotations of the provider's configuration class and its bases.
     from litellm.types.utils import LlmProviders
     from litellm.utils import ProviderConfigManager
 
@@ -111,11 +116,14 @@ def _check_values(
         for key, value in params.items()
         if key not in EVERYWHERE - {"allowed_openai_params"}
     }
+    # litellm reports a parameter that it would drop only with this switch off. The switch is global
+    # and calls rely on it being on, so it is restored whatever happens.
     library.drop_params = False
     try:
         get_optional_params(model=name, custom_llm_provider=provider, **translated)
     except library.UnsupportedParamsError as error:
         words = " ".join(str(error).split()).removeprefix("litellm.UnsupportedParamsError: ")
+        # The rest advises a switch of litellm's that users do not have here.
         words = words.partition(" To drop")[0].rstrip(" .")
         raise ConfigError(f"{where}: {model}: {words}") from None
     finally:

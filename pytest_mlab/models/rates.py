@@ -48,6 +48,7 @@ class Window:
         """A minute's limit kept over a window of ``seconds``; over a longer one where its share
         would be less than 1."""
         limit = math.floor(per_minute * seconds / MINUTE)
+        # A limit of 0 would let nothing through, ever.
         return cls(limit, seconds) if limit >= 1 else cls(1, MINUTE / per_minute)
 
 
@@ -69,12 +70,17 @@ class Rates:
         """Let ``call`` through and count it, at ``now`` (Unix seconds): 0, or the seconds after
         which to ask again. A call above the whole limit is let through when it is alone."""
         with self._open() as db:
+            # Inside the transaction: two workers that look at the same moment must not both find
+            # the last free place.
             self._forget_old(db, now)
             wait = max(
                 self._wait(db, "requests", self.requests, 1, now),
                 self._wait(db, "tokens", self.tokens, tokens, now),
             )
             if not wait:
+                # The row holds the estimate until the answer comes, so that calls under way
+                # count as well. If the process dies before that, the estimate stays and leaves
+                # with the window.
                 db.execute(
                     "insert into sent values (?, ?, ?, 1, ?)", (self.route, call, now, tokens)
                 )
@@ -86,6 +92,8 @@ class Rates:
         if self.tokens is None or booked == tokens:
             return
         with self._open() as db:
+            # Lowering a row can only make room, so its time stays. Raising it could put more into a
+            # past stretch than the window allows.
             if tokens < booked:
                 db.execute("update sent set tokens = ? where call = ?", (tokens, call))
             else:
@@ -106,6 +114,8 @@ class Rates:
     ) -> float:
         if window is None:
             return 0.0
+        # A weight above the limit counts as the whole limit. Otherwise such a call would wait for
+        # ever.
         room = window.limit - min(window.limit, max(1, weight))
         [at] = db.execute(
             _BLOCKING.format(column=column), (self.route, window.seconds, now, room)
@@ -118,9 +128,14 @@ class Rates:
         """A connection in one transaction."""
         try:
             with closing(
+                # isolation_level=None: sqlite3 would begin transactions by itself otherwise, and
+                # those take the write lock only at the first write.
                 sqlite3.connect(self.database, timeout=_PATIENCE, isolation_level=None)
             ) as db:
                 db.executescript(_TABLE)
+                # Takes the write lock before anything is read. A transaction that reads first and
+                # writes later fails with 'database is locked', without any patience, when another
+                # one has written meanwhile.
                 db.execute("begin immediate")
                 yield db
                 db.execute("commit")

@@ -39,6 +39,8 @@ class ModelTable(BaseModel):
     """One ``[models.<alias>]`` table. All further keys are parameters of litellm's completion
     call."""
 
+    # extra="allow": the further keys are checked against litellm's lists, which differ by model.
+    # strict: otherwise "60" and true would pass as numbers.
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
     model: str = Field(
@@ -150,8 +152,12 @@ class ModelTables:
                 else ""
             )
             raise ConfigError(f"{where}: {problem}" if name in self.tables else f"{problem}{known}")
+        # The file alone first, so that a fault in it is reported by the file's name and not as one
+        # of the command line.
         check_parameters(model, table.params, where)
         if args:
+            # Merged and not only the arguments: some faults exist only together, such as one price
+            # of two.
             table = validated({**self.tables.get(name, {}), **args}, ARGUMENT)
             check_parameters(model, table.params, ARGUMENT)
         return ModelSettings(
@@ -169,6 +175,7 @@ class ModelTables:
 
 def validated(table: Mapping[str, Any], where: str) -> ModelTable:
     """``table``, parsed. Raises ConfigError that begins with ``where``."""
+    # Ahead of pydantic, whose error would quote the value that it refuses, and so print a key.
     _refuse_keys(table, where)
     try:
         found = ModelTable(**table)
@@ -195,6 +202,8 @@ def _refuse_keys(value: Any, where: str, name: str = "") -> None:
     advice = 'write api_key_env = "<NAME>_API_KEY", the environment variable that holds it'
     if isinstance(value, Mapping):
         for key, item in value.items():
+            # Names of other forms may not be taken for secrets, and their values would be written
+            # into traces.
             if key == "api_key_env" and not (
                 isinstance(item, str) and _KEY_VARIABLE.fullmatch(item)
             ):
@@ -210,6 +219,7 @@ def _refuse_keys(value: Any, where: str, name: str = "") -> None:
     elif isinstance(value, (list, tuple)):
         for item in value:
             _refuse_keys(item, where, name)
+    # By shape, and by the values of this environment: a key may look like a word.
     elif isinstance(value, str) and (holds_secret(value) or hide_keys(value) != value):
         raise ConfigError(
             f"{where}: the value of {name} holds a key or a password, which do not belong here;"

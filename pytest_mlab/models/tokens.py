@@ -18,6 +18,7 @@ def count_tokens(text: str) -> int:
 
 def prompt_tokens(messages: Iterable[Message], tools: Iterable[ActionSpec]) -> int:
     """Tokens of a prompt: its messages with their tool calls, and the tools that it offers."""
+    # A provider counts the tools' schemas as part of the prompt.
     texts = [
         f"{tool.name} {tool.summary} {json.dumps(tool.schema, default=dict)}" for tool in tools
     ]

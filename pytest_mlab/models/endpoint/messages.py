@@ -206,6 +206,8 @@ def _usage(reply: ModelReply) -> Json:
     """Tokens as Anthropic names them; cached tokens are counted apart."""
     usage = reply.usage
     return {
+        # Elsewhere prompt_tokens include the cached ones. Anthropic's clients add the two numbers
+        # up.
         "input_tokens": usage.prompt_tokens - usage.cached_tokens,
         "cache_read_input_tokens": usage.cached_tokens,
         "cache_creation_input_tokens": 0,

@@ -74,6 +74,7 @@ class Endpoint:
             "ANTHROPIC_BASE_URL": base,
             "ANTHROPIC_API_KEY": KEY,
             "ANTHROPIC_AUTH_TOKEN": KEY,
+            # A proxy in the environment would otherwise get the requests to the loopback device.
             "NO_PROXY": "127.0.0.1,localhost",
             "no_proxy": "127.0.0.1,localhost",
             "MLAB_MODEL": self.models[0],
@@ -103,6 +104,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             self.socket.bind(f"/proc/self/fd/{folder}/{self._path.name}")
         finally:
             os.close(folder)
+        # bind() makes the socket with the umask's mode, which would keep a container's user out.
         self._path.chmod(0o666)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -175,6 +177,8 @@ class _Handler(BaseHTTPRequestHandler):
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal():
             raise Refused("a request needs a Content-Length")
+        # The program is untrusted: without a bound it could make the harness read until memory
+        # ends.
         if int(size) > MAX_BODY:
             raise Refused(f"a request of {size} bytes; at most {MAX_BODY} are accepted")
         try:
@@ -199,6 +203,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Connection", "close")
         if status >= 400:
+            # The clients of OpenAI and Anthropic obey this header ahead of their own rules for a
+            # status.
             self.send_header("X-Should-Retry", "false")
         self.end_headers()
         with contextlib.suppress(socket.timeout):

@@ -140,6 +140,7 @@ class ReplayClient:
 
 
 def _as_error(recorded: RecordedError, seconds: float) -> ModelError:
+    # The name comes from a file, perhaps of another version: only classes of ModelError are raised.
     kind = getattr(errors, recorded.type, ModelError)
     error: ModelError = (kind if issubclass(kind, ModelError) else ModelError)(recorded.message)
     error.retries, error.waited, error.seconds = recorded.retries, recorded.waited, seconds

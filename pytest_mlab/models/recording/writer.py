@@ -46,6 +46,7 @@ class RecordingFile:
             number = self._calls + 1
             lines: list[str] = []
             call = self._request(request, lines)
+            # Cleaned again as a whole: parameters and schemas may hold secrets as well as texts do.
             lines.append(self._clean(_object({"call": number, **call})))
             if isinstance(outcome, ModelReply):
                 reply = self._reply(outcome, lines)
@@ -115,6 +116,7 @@ class RecordingFile:
     def _pieces(self, text: str, lines: list[str]) -> list[str]:
         """The names of the text's pieces; those that are new are added to ``lines``."""
         names = []
+        # Cleaned before it is cut, because a secret could span two pieces.
         for piece in pieces(self._clean(text)) if text else ():
             name = hashlib.sha256(piece.encode("utf-8", "surrogatepass")).hexdigest()[:12]
             names.append(name)
