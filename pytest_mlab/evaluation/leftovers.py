@@ -68,6 +68,7 @@ def _parent(pid: int) -> int:
     """The parent's process id; 0 for a process that has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
+            # The program's name stands in brackets and may itself hold blanks and brackets.
             state, parent = file.read().rpartition(b")")[2].split()[:2]
     except (FileNotFoundError, ProcessLookupError):
         return 0

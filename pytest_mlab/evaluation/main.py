@@ -57,6 +57,7 @@ def main(argv: list[str] | None = None) -> int:
         "--private-answers", action="store_true", help="the answers are a copy that may be deleted"
     )
     options = parser.parse_args(argv)
+    # Before anything reads the answers or runs the submission's code.
     secrecy.close_memory()
     secrecy.declare_private(options.answers if options.private_answers else None)
     _write(options.result, judge(options.evaluator, options.submission, options.answers))
@@ -66,6 +67,7 @@ def main(argv: list[str] | None = None) -> int:
 def judge(evaluator: Path, submission: Path, answers: Path) -> dict[str, Any]:
     """The verdict of the evaluator file with its details; never raises for what the evaluator
     does."""
+    # Drops what an earlier evaluation in this process recorded, as in a test of several.
     take_details()
     return {**_judge(evaluator, submission, answers), "details": take_details()}
 
@@ -105,6 +107,7 @@ def as_plain_number(score: object) -> float | None:
     not a finite number."""
     if getattr(score, "shape", None) == () and hasattr(score, "item"):
         score = score.item()
+    # A bool is an int to isinstance.
     if isinstance(score, bool) or not isinstance(score, (int, float)):
         return None
     try:

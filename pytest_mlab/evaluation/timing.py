@@ -68,6 +68,7 @@ class Worker:
             stderr=self._errors,
             cwd=folder,
             env={**os.environ, **(environ or {})},
+            # A process group of its own, which paused() stops and close() kills as a whole.
             start_new_session=True,
         )
         assert self._process.stdin is not None
@@ -109,6 +110,8 @@ class Worker:
         reply = self._exchange(payload, timeout)
         seconds = seconds_between(started, read_clock(self.pid))
         try:
+            # A pickle from the submission would run its code in this process, which knows the
+            # answers.
             return np.load(io.BytesIO(reply), allow_pickle=False), seconds
         except (ValueError, EOFError, OSError) as error:
             raise WorkerError(f"answered with no array: {error}") from None
@@ -134,6 +137,7 @@ class Worker:
         self._errors.close()
 
     def _signal(self, number: signal.Signals) -> None:
+        # Once it was waited for, its id may belong to another group.
         if self._process.returncode is None:
             os.killpg(self._process.pid, number)
 
@@ -160,6 +164,7 @@ class Worker:
             raise WorkerError("wrote more than one answer")
         if received[8:9] != b"+":
             message = received[9 : 9 + _WORDS].decode("utf-8", "replace")
+            # ASCII alone: the text is the submission's and goes into messages and reports.
             raise WorkerError(ascii(message)[1:-1][:_WORDS])
         return bytes(memoryview(received)[9:])
 
@@ -240,6 +245,7 @@ def compare_speed(
     Raises InvalidSubmission for all that the submission does wrong, WorkerError when the starter
     itself fails."""
     times: tuple[list[float], list[float]] = ([], [])
+    # watching() is the outermost: it kills what is left after both workers have been closed.
     with (
         watching() as leftovers,
         _open_submission(driver, submission, ONE_THREAD) as second,

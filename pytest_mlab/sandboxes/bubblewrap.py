@@ -51,6 +51,7 @@ _ETC = (
     "ssl/certs",
 )
 _NET_ETC = ("resolv.conf", "hosts", "services", "protocols", "ca-certificates")
+# The machine's own files would show its users inside, and may lack the user 1000.
 _WRITTEN = {
     "/etc/passwd": b"root:x:0:0:root:/root:/bin/sh\nmlab:x:1000:1000:mlab:/tmp:/bin/sh\n",
     "/etc/group": b"root:x:0:\nmlab:x:1000:\n",
@@ -140,6 +141,7 @@ def _start(bwrap: str, arguments: Sequence[str], written: Mapping[str, bytes]) -
         for target, content in written.items():
             held.append(_memory_file(content))
             extra += ["--ro-bind-data", str(held[-1]), target]
+        # Last of all: bwrap creates the mount points in these two while they are writable.
         remount = ["--remount-ro", "/dev", "--remount-ro", "/"]
         held.append(
             _memory_file(
@@ -163,10 +165,14 @@ def _memory_file(content: bytes) -> int:
 
 def view(spec: SandboxSpec, hidden: Iterable[Path]) -> list[str]:
     """bwrap's arguments: what is seen inside, and where."""
+    # --new-session: a program could otherwise push input into the caller's terminal (TIOCSTI).
+    # --as-pid-1: the kernel kills all processes of the namespace when the supervisor ends, and the
+    # supervisor's kill(-1) reaches nothing but them.
     arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
     arguments += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
     if spec.network:
         arguments += ["--share-net"]
+    # Half of the memory for /dev/shm, the share that the kernel gives a tmpfs by default.
     arguments += ["--proc", "/proc", "--dev", "/dev", "--size", str(spec.resources.memory_mb << 19)]
     arguments += ["--tmpfs", "/dev/shm"]
     # Before the mounts below: a virtual environment may lie below /tmp.
@@ -181,6 +187,7 @@ def view(spec: SandboxSpec, hidden: Iterable[Path]) -> list[str]:
             arguments += ["--symlink", os.readlink(path), path]
     for name in (*_ETC, *(_NET_ETC if spec.network else ())):
         arguments += ["--ro-bind-try", os.path.realpath(f"/etc/{name}"), f"/etc/{name}"]
+    # bwrap mounts in the order of its arguments, so covers follow what they cover.
     arguments += _cover(hidden, shown)
     if spec.resources.gpus:
         for device in (*glob("/dev/nvidia*"), "/dev/kfd", "/dev/dri"):
@@ -213,6 +220,8 @@ def _system() -> list[str]:
 def _python() -> list[str]:
     """The parts of the harness's Python installation that do not lie in the system's folders."""
     prefixes = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix]
+    # The python of a virtual environment is a link, often to a further one. One link is followed at
+    # a time, because each place on the way must be there inside.
     executable = sys.executable
     while True:
         prefixes.append(os.path.dirname(os.path.dirname(executable)))

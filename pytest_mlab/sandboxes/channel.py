@@ -49,6 +49,8 @@ class ProcessChannel:
     def __init__(
         self, argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] = ()
     ) -> None:
+        # A file, not a pipe: stderr is only read after a failure, and a full pipe would block the
+        # supervisor.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
         try:
             self._process = subprocess.Popen(
@@ -58,6 +60,7 @@ class ProcessChannel:
                 stderr=self._errors,
                 env=dict(env),
                 pass_fds=pass_fds,
+                # Ctrl+C at the terminal reaches the harness alone, which closes the sandbox itself.
                 start_new_session=True,
                 bufsize=0,
                 cwd="/",

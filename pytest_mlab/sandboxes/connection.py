@@ -99,6 +99,7 @@ class SupervisedConnection:
     def locate(self, target: str) -> str:
         """The path inside of a mount's target or of a path relative to the workspace."""
         path = PurePosixPath(target)
+        # The innermost first: a mount may lie inside another one.
         for mounted in (path, *path.parents):
             if mounted in self._places:
                 return str(self._places[mounted] / path.relative_to(mounted))
@@ -143,6 +144,7 @@ class SupervisedConnection:
     def cancel(self) -> None:
         """Kill the command that another thread is waiting for, if any; its Execution says
         ``cancelled``."""
+        # Not under _lock: the thread that waits for the command holds it all the while.
         with self._sending:
             if self._underway:
                 request = encode({"type": "cancel", "id": self._underway})
@@ -193,6 +195,7 @@ class SupervisedConnection:
                 end = self._converse(request, deadline, kept, sink)
             except (ChannelLost, BadFrame):
                 self._drop()
+                # Taken before the new supervisor starts: that time is not the command's.
                 seconds = time.monotonic() - started
                 self._start()
                 return Execution(None, kept.value(), kept.total, seconds, "lost")
@@ -207,6 +210,8 @@ class SupervisedConnection:
     def _converse(
         self, request: bytes, deadline: float | None, kept: Kept, sink: Sink | None
     ) -> End:
+        # Sent and noted under one lock, so that a cancel never overtakes the command it names: the
+        # supervisor ignores those of a command that it is not running.
         with self._sending:
             self._send(request, deadline)
             self._underway = self._number

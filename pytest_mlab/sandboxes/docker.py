@@ -51,6 +51,7 @@ _BUILD = (
     "printf 'FROM python:3.12-slim\\nRUN pip install numpy pandas scikit-learn torch\\n' "
     f"| docker build -t {DEFAULT_IMAGE} -"
 )
+# The engine's framing of an attached stream: its number, three zero bytes, the piece's length.
 _HEAD = struct.Struct(">BxxxI")
 _STDERR = 2
 _MAX_PIECE = 1 << 24
@@ -106,6 +107,8 @@ class Docker:
         except SandboxError:
             resources.close()
             raise
+        # An ExitStack unwinds backwards: the files are the caller's again before the mount points
+        # go, and the client is closed last.
         created: list[Path] = []
         resources.callback(lambda: remove_mount_points(created))
         if user != owner:
@@ -201,6 +204,7 @@ def _start(
             f"no container can be made from the image {image}: {_brief(error)}"
         ) from error
     try:
+        # Before the start, so that nothing of the supervisor's first output is missed.
         attached = client.api.attach_socket(
             str(container.id), {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         )
@@ -235,6 +239,7 @@ def container_settings(spec: SandboxSpec, user: tuple[int, int]) -> dict[str, An
         resources.memory_mb + 64
     ) << 20  # the supervisor's own; its watch on the tree speaks first
     settings: dict[str, Any] = {
+        # Both are given: the image may have an entry point and a command of its own.
         "entrypoint": ["python3", *SUPERVISOR_FLAGS, SUPERVISOR_INSIDE],
         "command": [],
         "labels": {LABEL: spec.label},
@@ -244,9 +249,11 @@ def container_settings(spec: SandboxSpec, user: tuple[int, int]) -> dict[str, An
         "network_mode": "bridge" if spec.network else "none",
         "mounts": shown,
         "read_only": True,
+        # The engine mounts a tmpfs with noexec unless it is asked for exec.
         "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={tmp_mb(spec)}m"},
         "shm_size": resources.memory_mb << 19,
         "mem_limit": memory,
+        # This limit is of memory and swap together. Unset, it allows as much swap again.
         "memswap_limit": memory,
         # Not nano_cpus: that refuses more processors than the engine has.
         "cpu_period": _CPU_PERIOD,
@@ -291,6 +298,7 @@ class _ContainerChannel:
         self._client = client
         self._container = container
         self._attached = attached
+        # The SDK may wrap the socket in a SocketIO, which cannot be polled or made non-blocking.
         self._socket: socket.socket = getattr(attached, "_sock", attached)
         self._socket.setblocking(False)
         self._readable, self._writable = select.poll(), select.poll()
@@ -348,6 +356,7 @@ class _ContainerChannel:
         """Kill and remove the container."""
         import docker.errors
 
+        # Both: to close a SocketIO leaves its socket open.
         self._attached.close()
         self._socket.close()
         try:

@@ -145,6 +145,7 @@ def _end(number: int, fields: Mapping[str, Any]) -> End:
 
 def _integer(fields: Mapping[str, Any], name: str, low: int, high: int) -> int:
     value = fields.get(name)
+    # JSON's true would pass for 1: a bool is an int.
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise BadFrame(f"{name} is {value!r}"[:100])
     return value

@@ -66,6 +66,7 @@ def environment(
         "USER": "mlab",  # getpass.getuser() raises where no passwd file knows the user's id
         "LOGNAME": "mlab",
         "LANG": "C.UTF-8",
+        # What a program printed before it was killed is seen; in a buffer it would be lost.
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
@@ -74,6 +75,7 @@ def environment(
         env["PATH"] = path
     env.update(dict.fromkeys(_THREADS, str(resources.cpus)))
     env.update({name: host[name] for name in _MACHINE if name in host})
+    # An empty value hides all devices; without the variable every one is visible.
     if resources.gpus == 0:
         env["CUDA_VISIBLE_DEVICES"] = ""
     elif "CUDA_VISIBLE_DEVICES" in host:

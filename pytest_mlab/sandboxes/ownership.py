@@ -91,5 +91,7 @@ def hand_over(folder: Path, uid: int, gid: int) -> None:
 
 def _own(name: str, fd: int, uid: int, gid: int) -> None:
     with contextlib.suppress(FileNotFoundError):
+        # Only where needed: chown stamps a new ctime, and the next snapshot reads such a file
+        # again.
         if os.stat(name, dir_fd=fd, follow_symlinks=False).st_uid != uid:
             os.chown(name, uid, gid, dir_fd=fd, follow_symlinks=False)

@@ -147,6 +147,7 @@ class ContentStore:
         if not self._ready:
             os.makedirs(self._root, exist_ok=True)
             self._ready = True
+        # Inside the store: a rename is atomic only within one file system.
         return tempfile.mkstemp(prefix=".part-", dir=self._root)
 
     @contextlib.contextmanager
@@ -164,6 +165,7 @@ class ContentStore:
         os.fchmod(fd, 0o444)  # trials share it: nothing may edit it in place
         try:
             os.replace(name, target)
+        # Only the first content of each of the 256 folders comes this way.
         except FileNotFoundError:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             os.replace(name, target)
@@ -242,6 +244,7 @@ def copy_content(source: int, target: int) -> None:
         for start, end in parts:
             _copy_by_kernel(source, target, start, end)
     except OSError:
+        # From the first part again: what the kernel has copied is written once more.
         for start, end in parts:
             _copy_by_memory(source, target, start, end)
     os.ftruncate(target, size)
@@ -263,6 +266,7 @@ def _data(fd: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _copy_by_kernel(source: int, target: int, start: int, end: int) -> None:
+    # 0 is the end of the source: a program made it shorter meanwhile.
     while start < end and (
         done := os.copy_file_range(source, target, min(end - start, 1 << 30), start, start)
     ):

@@ -69,6 +69,8 @@ class Journal:
         self.close()
 
     def _drop_torn_tail(self) -> None:
+        # Left by a process that was killed. An event appended to it would make one damaged line in
+        # the middle of the trace, which readers refuse.
         size = os.fstat(self._fd).st_size
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
             os.ftruncate(self._fd, _last_newline(self._fd, size) + 1)

@@ -39,8 +39,10 @@ def moments(trial: TrialDir, store: ContentStore) -> Iterator[Moment]:
             if event.set or event.deleted:
                 gone = set(event.deleted)
                 tree = {p: e for p, e in tree.items() if p not in gone} | event.set
+            # Too many changes for the event (INLINE_ENTRIES): the whole manifest is in the store.
             elif snapshot != last:
                 tree = manifest.load(store, snapshot)
+            # Later steps build on it, but it is no step and has no moment of its own.
             if isinstance(event, WorkspaceRestored):
                 last = snapshot
                 continue

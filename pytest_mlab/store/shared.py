@@ -111,8 +111,10 @@ class Shared:
     def _open(self) -> Iterator[sqlite3.Connection]:
         """A connection in one transaction."""
         try:
+            # Without an isolation level the module begins no transactions of its own accord.
             db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
             try:
+                # Outside the transaction: executescript() commits an open one before it runs.
                 db.executescript(_TABLES)
                 # Immediate: this waits for the lock. A transaction that takes it after a read fails
                 # at once where another process wrote in between, whatever the timeout.

@@ -203,6 +203,7 @@ class Snapshots:
             self._note_once(path, f"{path} cannot be read ({error.strerror}); it is not kept")
             return _Seen(_NO_KEY, "unreadable:", True)
         try:
+            # Of the open file: since the scan another one may have taken its name.
             info = os.fstat(fd)
             entry = self._keep(path, fd, info, final)
         finally:
@@ -261,6 +262,7 @@ class Snapshots:
         for path, entry in entries.items():
             self._lines[path] = manifest.line(path, entry)
         body = b"".join(self._lines[path] for path in sorted(self._lines))
+        # The hash of the mounted files' lines is made once: these do not change during a trial.
         hasher = self._hash.copy()
         hasher.update(body)
         self._id = hasher.hexdigest()

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     # Standard input under way: [descriptor or None, what is left as a memoryview].
     Feed = list[Any]
 
+# This and the bounds below stand in sandboxes/frames.py as well: neither side can import the other.
 PROTOCOL = 1
 LENGTHS = struct.Struct(">II")
 STATUS = struct.Struct(">i")
@@ -101,6 +102,7 @@ class Wire:
         self.write_fd = write_fd
         self._inbox = bytearray()
         self._outbox = b""
+        # A write that blocked would stop the watch on a command's limits and timeout.
         for fd in (read_fd, write_fd):
             os.set_blocking(fd, False)
 
@@ -190,12 +192,14 @@ def children_by_parent() -> dict[int, list[int]]:
     families: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
+            # The program's name stands in brackets and may itself hold blanks and brackets.
             fields = read_file(f"/proc/{name}/stat").rpartition(b")")[2].split()
             if len(fields) > 1:
                 families.setdefault(int(fields[1]), []).append(int(name))
     return families
 
 
+# Kernels built without CONFIG_PROC_CHILDREN have none.
 HAS_CHILDREN_FILES = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
@@ -206,6 +210,7 @@ def children(pid: int) -> tuple[list[int], int]:
     except OSError:
         return [], 0
     found: list[int] = []
+    # A child is listed with the thread that forked it, not with the process.
     for thread in threads:
         found += map(int, read_file(f"/proc/{pid}/task/{thread}/children").split())
     return found, len(threads)
@@ -264,6 +269,8 @@ def disk_used(roots: Iterable[str], skipped: Collection[str]) -> int:
                     facts = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue
+                # Blocks, not the size: a hole takes no disk. The unit is 512 bytes on every file
+                # system. A file with several names counts once.
                 if facts.st_ino not in linked:
                     total += facts.st_blocks * 512
                 if facts.st_nlink > 1:
@@ -299,6 +306,7 @@ def threads_on_machine() -> int:
 
 def out_of_memory_kills() -> int:
     """How often the kernel killed for this container's memory limit; 0 outside containers."""
+    # Control groups of version 2, then of version 1.
     for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
         for line in read_file(path).splitlines():
             name, _, value = line.partition(b" ")
@@ -333,6 +341,8 @@ class Limits:
             (resource.RLIMIT_FSIZE, self.disk),
             (resource.RLIMIT_CORE, 0),
         ):
+            # Without root a hard limit cannot be raised. It is set together with the soft one,
+            # which a command could otherwise raise again.
             hard = resource.getrlimit(what)[1]
             if hard != resource.RLIM_INFINITY:
                 bound = min(bound, hard)
@@ -527,6 +537,8 @@ class Supervisor:
         self._child_read, child_write = os.pipe()
         for fd in (self._child_read, child_write):
             os.set_blocking(fd, False)
+        # The interpreter writes to the wakeup descriptor only for signals that have a handler, so
+        # SIGCHLD gets an empty one. A full pipe wakes poll() as well: no byte needs to fit.
         signal.set_wakeup_fd(child_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
 
@@ -579,6 +591,7 @@ class Supervisor:
         self.env, self.workspace = request["env"], request["workspace"]
         if request["inherit_env"]:
             self.env = {**os.environ, **self.env}
+        # posix_spawnp searches the PATH of this process, not that of the environment it is given.
         os.environ.clear()
         os.environ.update(self.env)
         self.limits = Limits(request)
@@ -616,6 +629,7 @@ class Supervisor:
         out_read, out_write = os.pipe()
         os.set_blocking(out_read, False)
         feed: Feed = [None, memoryview(stdin)]
+        # Without input a command inherits descriptor 0, which main() has led to /dev/null.
         descriptors = [(out_write, 1), (out_write, 2)]
         opened = [out_write]
         if stdin:
@@ -630,11 +644,14 @@ class Supervisor:
             except (OSError, ValueError) as error:
                 return self.refusal(number, argv[0], error)
             finally:
+                # A copy left open here would keep the pipe from ending with the command.
                 for fd in opened:
                     os.close(fd)
             killed_for = self.attend(
                 number, pid, out_read, timeout, lambda: pid in self.statuses, feed
             )
+            # Before the pipe is drained: what the command left behind may write to it without end.
+            # This also reaps the command, so that its status is known below.
             self.clear(pid, self.repl.pid if self.repl else None)
             if killed_for == "disk":
                 self.limits.measure_disk()  # it wrote on until it was dead
@@ -676,6 +693,7 @@ class Supervisor:
             number, repl.pid, repl.out_fd, timeout, finished, feed, repl.done_fd
         )
         if not killed_for and len(verdict) == STATUS.size:
+            # What the code started ends with it, as with a command; the session goes on.
             self.clear(repl.pid, repl.pid)
             self.drain(number, repl.out_fd)
             return {
@@ -739,6 +757,8 @@ class Supervisor:
         cancelled = False
         while not finished():
             due = min(limits.next_watch, limits.next_disk, deadline)
+            # Rounded up: poll() counts in milliseconds, and rounded down it would return just
+            # before the time and make this loop spin.
             for fd, _ in poller.poll(max(0, int((due - now) * 1000) + 1)):
                 if fd == out_fd:
                     self.take_output(number, out_fd, poller)
@@ -758,6 +778,8 @@ class Supervisor:
             if cancelled:
                 return "cancelled"
             now = time.monotonic()
+            # Asked again: the events above may have shown the end, and a command that ends as its
+            # time runs out is not killed for that.
             if now < due or finished():
                 continue
             if now >= deadline:
@@ -832,9 +854,12 @@ class Supervisor:
             code = os.WEXITSTATUS(status)
         if number is not None and not killed_for:
             killed_for = "signal"
+            # The kernel sends it for a write past RLIMIT_FSIZE.
             if number == signal.SIGXFSZ:
                 killed_for = "disk"
             elif number == signal.SIGKILL:
+                # The kernel's kill for lack of memory is an ordinary SIGKILL; only this count
+                # tells.
                 before, self.oom_kills = self.oom_kills, out_of_memory_kills()
                 killed_for = "memory" if self.oom_kills > before else "signal"
         return {"type": "end", "status": code, "signal": number, "killed_for": killed_for}
@@ -910,6 +935,8 @@ def run_interactively(source: str, name: str, scope: Json, flags: int) -> tuple[
     import linecache
     import traceback
 
+    # The code is in no file, and tracebacks take their source lines from here. An entry without a
+    # modification time survives linecache.checkcache().
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     future = 0
     for feature in __future__.all_feature_names:
@@ -917,6 +944,7 @@ def run_interactively(source: str, name: str, scope: Json, flags: int) -> tuple[
     try:
         tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, True)
         code = compile(ast.Interactive(tree.body), name, "single", flags, True)
+        # A `from __future__ import` holds for all later pieces of code, as it does at a prompt.
         flags |= code.co_flags & future
         exec(code, scope)
     except SystemExit as leaving:
@@ -928,6 +956,7 @@ def run_interactively(source: str, name: str, scope: Json, flags: int) -> tuple[
         return 1, flags
     except BaseException as error:  # noqa: BLE001  whatever the code raises is shown, as an interpreter does
         trace = error.__traceback__
+        # The first frame is this function's own, as are all of a syntax error in the code itself.
         if trace is not None:
             trace = trace.tb_next
         if isinstance(error, SyntaxError) and error.filename == name:
@@ -941,8 +970,11 @@ def repl_main(code_fd: int, done_fd: int) -> None:
     """Serve code until the pipe ends."""
     import types
 
+    # A program that the code starts must not be able to take code or give a status.
     for fd in (code_fd, done_fd):
         os.set_inheritable(fd, False)
+    # The code gets a namespace without the names of this file. Pickle looks for the code's classes
+    # in the module that is registered as __main__.
     module = types.ModuleType("__main__")
     module.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = module
@@ -973,11 +1005,14 @@ def guard() -> None:
     Returns in the child, the supervisor; SIGTERM makes the parent kill everything at once.
     """
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # Blocked before the fork: the end of a child that ends at once stays pending for sigwait().
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGCHLD))
     child = os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         return
+    # The harness notices the supervisor's end by the end of its pipes, which must not stay open
+    # here.
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
@@ -1006,6 +1041,7 @@ def main(arguments: list[str]) -> None:
         return
     if arguments[:1] == ["guarded"]:
         guard()
+    # os.dup() returns descriptors that children do not inherit, unlike 0 and 1.
     wire = Wire(os.dup(0), os.dup(1))
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
