@@ -34,6 +34,12 @@ class Message:
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
+    reasoning: tuple[Mapping[str, Any], ...] = ()
+    """The thinking that came with an assistant's message, as :attr:`ModelReply.reasoning` gave it.
+    Providers want it back unchanged beside tool calls."""
+    blocks: tuple[Mapping[str, Any], ...] = ()
+    """The content in parts of the chat completions API, where text alone would lose something
+    (images, ``cache_control``); ``content`` holds their text. Empty: ``content`` is all."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,11 @@ class ModelReply:
     waited: float = 0.0
     finish_reason: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: tuple[Mapping[str, Any], ...] = ()
+    """The model's thinking, one mapping a block: ``{"type": "thinking", "thinking": …,
+    "signature": …}`` (no signature where the provider gives plain text), ``{"type":
+    "redacted_thinking", "data": …}``, or ``{"type": "reasoning", …}`` as the responses API has
+    it. Opaque: it is handed back as it came."""
     remark: str = ""
     """A deviation from the request, such as tools by text because the provider refused them."""
 
