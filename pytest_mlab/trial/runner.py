@@ -193,14 +193,10 @@ class TrialRunner:
         (docs/benchmarks.md, "first trial of a worker")."""
         if needs_model not in self._watches:
             environ = trial_environment(os.environ, needs_model=needs_model)
-            # OpenBLAS starts its threads when scipy is imported. They would not exist in the forked
-            # processes, and the harness does no linear algebra.
+            # OpenBLAS starts its threads when numpy is imported, as preloaded packages may do. They
+            # would not exist in the forked processes, and the harness does no linear algebra.
             environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-            preload = [
-                "pytest_mlab.trial.agent_phase",
-                "pytest_mlab.trial.finish_phase",
-                "scipy.special",
-            ]
+            preload = ["pytest_mlab.trial.agent_phase", "pytest_mlab.trial.finish_phase"]
             if needs_model:
                 preload.append("litellm")
             preload += make(self._run.plan.settings.sandbox_options).preload
