@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from pytest_mlab.models.answers import install
+
 
 @cache
 def litellm() -> Any:
@@ -31,6 +33,7 @@ def litellm() -> Any:
 
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    install()
     module.suppress_debug_info = True
     module.telemetry = False
     module.drop_params = True  # a parameter that a model does not know is left out, not an error

@@ -10,18 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.model_api import ModelFacts, ModelReply, ModelRequest
+from pytest_mlab.core.model_api import ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.errors import ModelError
+from pytest_mlab.models.answers import allow_any_types
 from pytest_mlab.models.configured import applied, default_settings
 from pytest_mlab.models.library import litellm
 from pytest_mlab.models.limiter import Limiter
 from pytest_mlab.models.prices import cost, price_of
 from pytest_mlab.models.provider_errors import headers_of, hide_keys, is_worth_repeating, translate
 from pytest_mlab.models.retry import Retry, retry_after
-from pytest_mlab.models.tokens import count_tokens, prompt_tokens
+from pytest_mlab.models.tokens import prompt_tokens, reply_tokens
 from pytest_mlab.models.tools import as_openai_messages, as_openai_tools, called, knows_tools
+from pytest_mlab.models.usage import Expected, counted
 
 
 def _default_retry() -> Retry:
@@ -115,6 +116,7 @@ class LitellmClient:
             "response_format": _response_format(request.schema),
             **request.extra,
         }
+        allow_any_types()
         return litellm().completion(
             model=request.model,
             messages=as_openai_messages(request.messages),
@@ -149,22 +151,19 @@ class LitellmClient:
     ) -> ModelReply:
         choice = answer.choices[0] if answer.choices else None
         text = _text(choice)
-        usage = _reported(answer)
-        # Local servers often leave the usage out, or send zeros.
-        reported = usage.total > 0
-        if not reported:
-            prompt = prompt_tokens(request.messages, request.tools)
-            usage = Usage(prompt_tokens=prompt, completion_tokens=count_tokens(text))
+        calls = called(choice, request.tools)
+        found = counted(_reported(answer), _expected(request, text, calls, _reasoning(choice)))
         return ModelReply(
             text=_until(text, request.stop),
             model=request.model,
-            usage=usage,
-            cost=cost(self.settings(request.model), answer, usage, reported=reported),
+            usage=found.usage,
+            cost=cost(self.settings(request.model), answer, found),
             seconds=self.clock() - begin,
             retries=retries,
             waited=waited,
             finish_reason=str(getattr(choice, "finish_reason", None) or ""),
-            tool_calls=called(choice, request.tools),
+            tool_calls=calls,
+            remark=found.remark,
         )
 
 
@@ -186,14 +185,33 @@ def _until(text: str, stops: Sequence[str]) -> str:
     return text
 
 
-def _reported(answer: Any) -> Usage:
+def _reported(answer: Any) -> Mapping[str, Any]:
     usage = getattr(answer, "usage", None)
-    prompt = getattr(usage, "prompt_tokens_details", None)
-    completion = getattr(usage, "completion_tokens_details", None)
-    return Usage(
-        # `or 0` on each: servers send null for what they do not count.
-        prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
-        completion_tokens=getattr(usage, "completion_tokens", None) or 0,
-        cached_tokens=getattr(prompt, "cached_tokens", None) or 0,
-        reasoning_tokens=getattr(completion, "reasoning_tokens", None) or 0,
+    return {} if usage is None else usage.model_dump()
+
+
+def _reasoning(choice: Any) -> tuple[Mapping[str, Any], ...]:
+    message = getattr(choice, "message", None)
+    blocks = getattr(message, "thinking_blocks", None)
+    if blocks:
+        return tuple(blocks)
+    text = getattr(message, "reasoning_content", None)
+    return ({"type": "thinking", "thinking": str(text)},) if text else ()
+
+
+def _expected(
+    request: ModelRequest,
+    text: str,
+    calls: Sequence[ToolCall],
+    reasoning: Sequence[Mapping[str, Any]],
+) -> Expected:
+    return Expected(
+        prompt=lambda: prompt_tokens(request.messages, request.tools),
+        completion=lambda: reply_tokens(text, calls, reasoning),
+        sent=sum(_characters(message.content, message.tool_calls) for message in request.messages),
+        received=_characters(text, calls),
     )
+
+
+def _characters(text: str, calls: Sequence[ToolCall]) -> int:
+    return len(text) + sum(len(call.arguments) for call in calls)

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pytest_mlab.core.actions import ActionSpec
-from pytest_mlab.core.model_api import Message
+from pytest_mlab.core.model_api import Message, ToolCall
 from pytest_mlab.models.library import litellm
+
+MESSAGE = 4
+"""Tokens by which chat templates mark a message: its role, its begin and its end."""
+
+TOOL_CALL = 10
+"""The same for a tool call: its name and its arguments become JSON, or something as long."""
+
+_ENCRYPTED = ("data", "encrypted_content")
+_MARKS = ("type", "id", "status", "format", "signature")
+"""Fields of reasoning that hold it encrypted in base64, and those that are not part of it."""
 
 
 def count_tokens(text: str) -> int:
@@ -17,12 +28,46 @@ def count_tokens(text: str) -> int:
 
 
 def prompt_tokens(messages: Iterable[Message], tools: Iterable[ActionSpec]) -> int:
-    """Tokens of a prompt: its messages with their tool calls, and the tools that it offers."""
+    """Tokens of a prompt: its messages with their tool calls and their reasoning, and the tools
+    that it offers."""
     # A provider counts the tools' schemas as part of the prompt.
-    texts = [
-        f"{tool.name} {tool.summary} {json.dumps(tool.schema, default=dict)}" for tool in tools
-    ]
+    count = sum(
+        MESSAGE
+        + count_tokens(f"{tool.name} {tool.summary} {json.dumps(tool.schema, default=dict)}")
+        for tool in tools
+    )
     for message in messages:
-        texts.append(message.content)
-        texts += [call.name + call.arguments for call in message.tool_calls]
-    return sum(map(count_tokens, texts))
+        count += MESSAGE + _text_tokens(message.content, message.tool_calls)
+        count += reasoning_tokens(message.reasoning)
+    return count
+
+
+def reply_tokens(
+    text: str, calls: Sequence[ToolCall], reasoning: Sequence[Mapping[str, Any]] = ()
+) -> int:
+    """Tokens of an answer: its text, its tool calls and its reasoning."""
+    return _text_tokens(text, calls) + reasoning_tokens(reasoning)
+
+
+def reasoning_tokens(blocks: Iterable[Mapping[str, Any]]) -> int:
+    """Tokens of the blocks of a model's thinking. Encrypted ones are estimated by their length."""
+    return sum(_value_tokens(value, name) for block in blocks for name, value in block.items())
+
+
+def _text_tokens(text: str, calls: Sequence[ToolCall]) -> int:
+    return count_tokens(text) + sum(
+        TOOL_CALL + count_tokens(call.name) + count_tokens(call.arguments) for call in calls
+    )
+
+
+def _value_tokens(value: Any, name: str) -> int:
+    if isinstance(value, str):
+        if name in _MARKS:
+            return 0
+        # Base64 of text with 4 characters a token has 5 to 6 characters a token.
+        return len(value) // 5 if name in _ENCRYPTED else count_tokens(value)
+    if isinstance(value, Mapping):
+        return sum(_value_tokens(one, key) for key, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return sum(_value_tokens(one, name) for one in value)
+    return 0
