@@ -15,11 +15,12 @@ from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.errors import ModelError
 from pytest_mlab.models.answers import allow_any_types
 from pytest_mlab.models.configured import applied, default_settings
+from pytest_mlab.models.error_words import headers_of
 from pytest_mlab.models.library import litellm
 from pytest_mlab.models.limiter import Limiter
 from pytest_mlab.models.prices import cost, price_of
-from pytest_mlab.models.provider_errors import headers_of, hide_keys, is_worth_repeating, translate
-from pytest_mlab.models.retry import Retry, retry_after
+from pytest_mlab.models.provider_errors import hide_keys, is_worth_repeating, translate
+from pytest_mlab.models.retry import Retry, retry_after, retry_after_in
 from pytest_mlab.models.tokens import prompt_tokens, reply_tokens
 from pytest_mlab.models.tools import as_openai_messages, as_openai_tools, called, knows_tools
 from pytest_mlab.models.usage import Expected, counted
@@ -135,6 +136,8 @@ class LitellmClient:
         if attempt >= self.retry.attempts or not is_worth_repeating(error):
             return None
         asked = retry_after(headers_of(original), time.time())
+        if asked is None:
+            asked = retry_after_in(str(original))
         # Asking earlier than the provider allows would only be refused again, and a wait of hours
         # is an end.
         if asked is not None and asked > self.retry.longest:
