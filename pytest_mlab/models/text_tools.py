@@ -70,7 +70,7 @@ class TextTools:
         try:
             return self.client.complete(request)
         except (BadRequestError, ProviderError) as error:
-            if not refuses_tools(error):
+            if not request.may_fall_back or not refuses_tools(error):
                 raise
             with self._lock:
                 self._refused[request.model] = str(error)

@@ -59,6 +59,7 @@ class MeteredModel:
         must_call: bool = False,
         schema: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
+        may_fall_back: bool = True,
     ) -> ModelReply:
         """One completion by the model that plays ``role``.
 
@@ -79,6 +80,7 @@ class MeteredModel:
             schema=schema,
             extra=extra or {},
             free_wait=self.account.free_wait,
+            may_fall_back=may_fall_back,
         )
         begin = time.monotonic()
         try:

@@ -89,6 +89,7 @@ class FakeModel:
         must_call: bool = False,
         schema: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
+        may_fall_back: bool = True,
     ) -> ModelReply:
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         text = "\n".join(message.content for message in messages)

@@ -49,7 +49,7 @@ class FakeClient:
             0.7,
             "stop",
             tuple(calls),
-            self.remark,
+            remark=self.remark,
         )
 
     def facts(self, model: str) -> ModelFacts:
