@@ -89,10 +89,13 @@ class ModelReply:
     reasoning: tuple[Mapping[str, Any], ...] = ()
     """The model's thinking, one mapping a block: ``{"type": "thinking", "thinking": …,
     "signature": …}`` (no signature where the provider gives plain text), ``{"type":
-    "redacted_thinking", "data": …}``, or ``{"type": "reasoning", …}`` as the responses API has
-    it. Opaque: it is handed back as it came."""
+    "redacted_thinking", "data": …}``, ``{"type": "reasoning", …}`` as the responses API has it,
+    ``{"type": "reasoning.…", …}`` as OpenRouter has it, or ``{"type": "tool_call", "id": …, …}``
+    with what a provider adds to the call of this id. Opaque: it is handed back as it came."""
     remark: str = ""
     """A deviation from the request, such as tools by text because the provider refused them."""
+    fell_back: bool = False
+    """The tools went by text, because the provider had refused them at this call or before."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from pytest_mlab.models.library import litellm
 from pytest_mlab.models.limiter import Limiter
 from pytest_mlab.models.prices import cost, price_of
 from pytest_mlab.models.provider_errors import headers_of, hide_keys, is_worth_repeating, translate
+from pytest_mlab.models.reasoning import TextNames, answered
 from pytest_mlab.models.retry import Retry, retry_after
 from pytest_mlab.models.tokens import count_tokens, prompt_tokens
 from pytest_mlab.models.tools import as_openai_messages, as_openai_tools, called, knows_tools
@@ -44,6 +45,7 @@ class LitellmClient:
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random.random
+    reasoning_names: TextNames = field(default_factory=TextNames)
 
     def complete(self, request: ModelRequest) -> ModelReply:
         """One completion. Raises the leaves of ModelError; their ``retries`` and ``waited`` say
@@ -104,6 +106,7 @@ class LitellmClient:
             raise litellm().Timeout(
                 "the trial's time is over", model=request.model, llm_provider=""
             )
+        reasoning_name = self.reasoning_names.of(request.model)
         request = applied(request, self.settings(request.model), os.environ)
         timeout = min(request.timeout, self.retry.timeout, left)
         optional = {
@@ -117,7 +120,7 @@ class LitellmClient:
         }
         return litellm().completion(
             model=request.model,
-            messages=as_openai_messages(request.messages),
+            messages=as_openai_messages(request.messages, reasoning_name),
             timeout=timeout,
             # litellm's setting and the provider package's. Either would repeat without the limiter
             # and past the deadline.
@@ -148,7 +151,10 @@ class LitellmClient:
         self, request: ModelRequest, answer: Any, begin: float, retries: int, waited: float
     ) -> ModelReply:
         choice = answer.choices[0] if answer.choices else None
-        text = _text(choice)
+        message = getattr(choice, "message", None)
+        finish_reason = str(getattr(choice, "finish_reason", None) or "")
+        self.reasoning_names.learn(request.model, message)
+        text, reasoning = answered(message, cut=finish_reason == "length")
         usage = _reported(answer)
         # Local servers often leave the usage out, or send zeros.
         reported = usage.total > 0
@@ -163,8 +169,9 @@ class LitellmClient:
             seconds=self.clock() - begin,
             retries=retries,
             waited=waited,
-            finish_reason=str(getattr(choice, "finish_reason", None) or ""),
+            finish_reason=finish_reason,
             tool_calls=called(choice, request.tools),
+            reasoning=reasoning,
         )
 
 
@@ -172,12 +179,6 @@ def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if schema is None:
         return None
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema)}}
-
-
-def _text(choice: Any) -> str:
-    """The answer's text; a refusal in a field of its own counts as text, no text at all is ''."""
-    message = getattr(choice, "message", None)
-    return str(getattr(message, "content", None) or getattr(message, "refusal", None) or "")
 
 
 def _until(text: str, stops: Sequence[str]) -> str:
