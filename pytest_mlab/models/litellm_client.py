@@ -20,6 +20,7 @@ from pytest_mlab.models.library import litellm
 from pytest_mlab.models.limiter import Limiter
 from pytest_mlab.models.prices import cost, price_of
 from pytest_mlab.models.provider_errors import hide_keys, is_worth_repeating, translate
+from pytest_mlab.models.reasoning import TextNames, answered
 from pytest_mlab.models.retry import Retry, retry_after, retry_after_in
 from pytest_mlab.models.tokens import prompt_tokens, reply_tokens
 from pytest_mlab.models.tools import as_openai_messages, as_openai_tools, called, knows_tools
@@ -46,6 +47,7 @@ class LitellmClient:
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random.random
+    reasoning_names: TextNames = field(default_factory=TextNames)
 
     def complete(self, request: ModelRequest) -> ModelReply:
         """One completion. Raises the leaves of ModelError; their ``retries`` and ``waited`` say
@@ -106,6 +108,7 @@ class LitellmClient:
             raise litellm().Timeout(
                 "the trial's time is over", model=request.model, llm_provider=""
             )
+        reasoning_name = self.reasoning_names.of(request.model)
         request = applied(request, self.settings(request.model), os.environ)
         timeout = min(request.timeout, self.retry.timeout, left)
         optional = {
@@ -120,7 +123,7 @@ class LitellmClient:
         allow_any_types()
         return litellm().completion(
             model=request.model,
-            messages=as_openai_messages(request.messages),
+            messages=as_openai_messages(request.messages, reasoning_name),
             timeout=timeout,
             # litellm's setting and the provider package's. Either would repeat without the limiter
             # and past the deadline.
@@ -153,9 +156,12 @@ class LitellmClient:
         self, request: ModelRequest, answer: Any, begin: float, retries: int, waited: float
     ) -> ModelReply:
         choice = answer.choices[0] if answer.choices else None
-        text = _text(choice)
+        message = getattr(choice, "message", None)
+        finish_reason = str(getattr(choice, "finish_reason", None) or "")
+        self.reasoning_names.learn(request.model, message)
+        text, reasoning = answered(message, cut=finish_reason == "length")
         calls = called(choice, request.tools)
-        found = counted(_reported(answer), _expected(request, text, calls, _reasoning(choice)))
+        found = counted(_reported(answer), _expected(request, text, calls, reasoning))
         return ModelReply(
             text=_until(text, request.stop),
             model=request.model,
@@ -164,8 +170,9 @@ class LitellmClient:
             seconds=self.clock() - begin,
             retries=retries,
             waited=waited,
-            finish_reason=str(getattr(choice, "finish_reason", None) or ""),
+            finish_reason=finish_reason,
             tool_calls=calls,
+            reasoning=reasoning,
             remark=found.remark,
         )
 
@@ -174,12 +181,6 @@ def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if schema is None:
         return None
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema)}}
-
-
-def _text(choice: Any) -> str:
-    """The answer's text; a refusal in a field of its own counts as text, no text at all is ''."""
-    message = getattr(choice, "message", None)
-    return str(getattr(message, "content", None) or getattr(message, "refusal", None) or "")
 
 
 def _until(text: str, stops: Sequence[str]) -> str:
@@ -191,15 +192,6 @@ def _until(text: str, stops: Sequence[str]) -> str:
 def _reported(answer: Any) -> Mapping[str, Any]:
     usage = getattr(answer, "usage", None)
     return {} if usage is None else usage.model_dump()
-
-
-def _reasoning(choice: Any) -> tuple[Mapping[str, Any], ...]:
-    message = getattr(choice, "message", None)
-    blocks = getattr(message, "thinking_blocks", None)
-    if blocks:
-        return tuple(blocks)
-    text = getattr(message, "reasoning_content", None)
-    return ({"type": "thinking", "thinking": str(text)},) if text else ()
 
 
 def _expected(

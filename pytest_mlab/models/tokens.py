@@ -17,7 +17,7 @@ TOOL_CALL = 10
 """The same for a tool call: its name and its arguments become JSON, or something as long."""
 
 _ENCRYPTED = ("data", "encrypted_content")
-_MARKS = ("type", "id", "status", "format", "signature")
+_MARKS = ("type", "id", "status", "format", "signature", "thought_signature")
 """Fields of reasoning that hold it encrypted in base64, and those that are not part of it."""
 
 
