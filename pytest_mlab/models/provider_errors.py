@@ -19,6 +19,8 @@ from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.models.error_words import words as words_of
 from pytest_mlab.models.library import litellm
 
+PROMPT_TOO_LONG = "the prompt does not fit the model's context window"
+
 _OUT_OF_MONEY = (
     "insufficient_quota",
     "insufficient balance",
@@ -40,9 +42,7 @@ def translate(error: Exception, model: str, redact: Callable[[str], str]) -> Mod
     # Ahead of the general 4xx below: litellm's class for it has the status 400. 413 is what servers
     # and proxies answer when the body is too large to look at.
     if isinstance(error, litellm().ContextWindowExceededError) or status == 413:
-        return ContextWindowError(
-            f"{model}: the prompt does not fit the model's context window: {words}"
-        )
+        return ContextWindowError(f"{model}: {PROMPT_TOO_LONG}: {words}")
     # A client package that finds no key at all raises before any request, so without a 401.
     if status in (401, 403) or "missing credentials" in words.lower():
         refused = AuthError(

@@ -16,6 +16,10 @@ MESSAGE = 4
 TOOL_CALL = 10
 """The same for a tool call: its name and its arguments become JSON, or something as long."""
 
+IMAGE = 1500
+"""Tokens of an image: providers count up to about 1,600."""
+
+_IMAGES = ("image", "image_url")
 _ENCRYPTED = ("data", "encrypted_content")
 _MARKS = ("type", "id", "status", "format", "signature", "thought_signature")
 """Fields of reasoning that hold it encrypted in base64, and those that are not part of it."""
@@ -38,8 +42,13 @@ def prompt_tokens(messages: Iterable[Message], tools: Iterable[ActionSpec]) -> i
     )
     for message in messages:
         count += MESSAGE + _text_tokens(message.content, message.tool_calls)
-        count += reasoning_tokens(message.reasoning)
+        count += reasoning_tokens(message.reasoning) + IMAGE * image_count(message)
     return count
+
+
+def image_count(message: Message) -> int:
+    """How many images are among the parts of a message."""
+    return sum(str(part.get("type", "")).endswith(_IMAGES) for part in message.blocks)
 
 
 def reply_tokens(
