@@ -61,10 +61,14 @@ def counted(reported: Mapping[str, Any], expected: Expected) -> Counted:
     total = figures.whole(("total_tokens",)) or 0
     figures.check_others()
 
-    prompt = _believed(prompt, expected.sent, expected.prompt, "prompt", remarks)
+    # Some count what was cached beside the prompt. Added before the prompt is compared with its
+    # text, of which the figure may be a small part then.
+    if not prompt:
+        prompt = _believed(prompt, expected.sent, expected.prompt, "prompt", remarks)
     if cached + written > prompt:
         remarks.append(f"{cached + written} cached tokens in a prompt of {prompt}")
         prompt += cached + written
+    prompt = _believed(prompt, expected.sent, expected.prompt, "prompt", remarks)
     if completion is None or completion == 0:
         # Some count the answer only in the total.
         completion = max(completion or 0, total - prompt)

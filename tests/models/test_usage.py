@@ -177,12 +177,12 @@ CORRECTED: list[tuple[dict[str, Any], tuple[int, int], str]] = [
     ({"prompt_tokens": 900, "completion_tokens": -9}, (900, COMPLETION), "completion_tokens is -9"),
     (
         {
-            "prompt_tokens": 240,
+            "prompt_tokens": 40,
             "completion_tokens": 90,
             "prompt_tokens_details": {"cached_tokens": 20_000},
         },
-        (20_240, 90),
-        "20000 cached tokens in a prompt of 240",
+        (20_040, 90),
+        "20000 cached tokens in a prompt of 40",
     ),
     (
         {
