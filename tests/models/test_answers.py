@@ -69,7 +69,7 @@ def test_an_answer_is_not_lost_for_its_usage(
         for usage in ODD_USAGES:
             reply = _ask(model)
             assert reply.text == "fine, thanks", usage
-            assert reply.usage.prompt_tokens in (2, 5, 6), usage
+            assert reply.usage.prompt_tokens in (2, 5, 10), usage
             assert reply.usage.completion_tokens in (3, 4), usage
             assert "the provider" in reply.remark, usage
             assert reply.cost is None or 0 < reply.cost < 1e-3
