@@ -35,6 +35,9 @@ else:
 
 Reply = TypeVar("Reply")
 
+REASONING = "mlab_reasoning"
+"""Where a message of LangChain's holds the reasoning that came with it."""
+
 
 class Submitted(Exception):
     """The final answer was given; it leaves the graph, which would ask the model again."""
@@ -114,7 +117,8 @@ def _message(message: BaseMessage) -> Message:
         calls = tuple(
             ToolCall(c["id"] or "", c["name"], json.dumps(c["args"])) for c in message.tool_calls
         )
-        return Message("assistant", text, tool_calls=calls)
+        thought = tuple(message.additional_kwargs.get(REASONING, ()))
+        return Message("assistant", text, tool_calls=calls, reasoning=thought)
     if isinstance(message, ToolMessage):
         return Message("tool", text, tool_call_id=message.tool_call_id)
     return Message("user", text)
@@ -130,7 +134,11 @@ def _answer(reply: ModelReply) -> AIMessage:
         {"id": c.id, "name": c.name, "args": _arguments(c.arguments), "type": "tool_call"}
         for c in reply.tool_calls
     ]
-    return AIMessage(content=reply.text, tool_calls=calls, usage_metadata=usage)
+    # Providers want it back beside the calls; LangChain keeps these as they are.
+    kept = {REASONING: [dict(block) for block in reply.reasoning]} if reply.reasoning else {}
+    return AIMessage(
+        content=reply.text, tool_calls=calls, usage_metadata=usage, additional_kwargs=kept
+    )
 
 
 def _arguments(text: str) -> dict[str, Any]:

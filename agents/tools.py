@@ -130,9 +130,9 @@ class _Work:
         text = reply.text
         if not text and not calls:
             text = "(no words)"  # some providers refuse a conversation that holds an empty message
-        self.talk.turns.append(
-            Turn(Message("assistant", text, tool_calls=tuple(calls)), tuple(answers))
-        )
+        # Many providers refuse tool calls that have lost the reasoning which came with them.
+        said = Message("assistant", text, tool_calls=tuple(calls), reasoning=reply.reasoning)
+        self.talk.turns.append(Turn(said, tuple(answers)))
 
     def _do(self, name: str, arguments: dict[str, Any]) -> _Answered:
         seen = self.env.execute(Action(name, arguments))

@@ -170,9 +170,9 @@ class Conversation:
 
 
 def _size(message: Message) -> int:
-    return len(message.content) + sum(
-        len(call.name) + len(call.arguments) for call in message.tool_calls
-    )
+    called = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
+    thought = sum(len(str(value)) for block in message.reasoning for value in block.values())
+    return len(message.content) + called + thought
 
 
 def _shortened(turn: Turn) -> Turn:

@@ -49,7 +49,9 @@ class ModelRequest:
     ``tools`` are what the model may call, of which it must call one when ``must_call``; ``schema``
     is a JSON schema that the answer's text must follow; ``extra`` are further parameters by
     litellm's names (``top_p``, ``reasoning_effort`` …). The first ``free_wait`` seconds of waiting
-    (between attempts, and for the run's limits) move the ``deadline`` by what they last."""
+    (between attempts, and for the run's limits) move the ``deadline`` by what they last. Without
+    ``may_fall_back`` a request whose tools the provider refuses fails, instead of being asked again
+    with tools by text."""
 
     model: str
     messages: tuple[Message, ...]
@@ -63,6 +65,7 @@ class ModelRequest:
     schema: Mapping[str, Any] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     free_wait: float = 0.0
+    may_fall_back: bool = True
 
     def end(self, waited: float) -> float:
         """The deadline after ``waited`` seconds of waiting; infinite without one."""
@@ -86,10 +89,13 @@ class ModelReply:
     reasoning: tuple[Mapping[str, Any], ...] = ()
     """The model's thinking, one mapping a block: ``{"type": "thinking", "thinking": …,
     "signature": …}`` (no signature where the provider gives plain text), ``{"type":
-    "redacted_thinking", "data": …}``, or ``{"type": "reasoning", …}`` as the responses API has
-    it. Opaque: it is handed back as it came."""
+    "redacted_thinking", "data": …}``, ``{"type": "reasoning", …}`` as the responses API has it,
+    ``{"type": "reasoning.…", …}`` as OpenRouter has it, or ``{"type": "tool_call", "id": …, …}``
+    with what a provider adds to the call of this id. Opaque: it is handed back as it came."""
     remark: str = ""
     """A deviation from the request, such as tools by text because the provider refused them."""
+    fell_back: bool = False
+    """The tools went by text, because the provider had refused them at this call or before."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +138,12 @@ class Model(Protocol):
         must_call: bool = False,
         schema: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
+        may_fall_back: bool = True,
     ) -> ModelReply:
         """One completion by the model that plays ``role``. With ``tools`` the reply may hold
         ``tool_calls``, from any model; ``schema`` asks for a text that is JSON of that schema;
-        ``extra`` are further parameters by litellm's names. Raises ModelError or
+        ``extra`` are further parameters by litellm's names; without ``may_fall_back`` a refusal of
+        tools is an error, and not a reason to ask again with tools by text. Raises ModelError or
         BudgetExhausted."""
         ...
 

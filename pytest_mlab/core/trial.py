@@ -109,7 +109,8 @@ class TrialResult:
     score does not lie outside the baseline's own spread (a two-sided 95 % prediction interval of
     one more baseline run); ``seconds`` is the agent's wall time, ``evaluation_seconds`` the
     evaluator's; timestamps are Unix seconds; ``notes`` are further sentences for the reader, such
-    as that a replay left recorded calls unused."""
+    as that a replay left recorded calls unused; ``tools_by_text`` names the models that got their
+    tools by text since their providers refused them."""
 
     id: TrialId
     outcome: Outcome
@@ -130,4 +131,15 @@ class TrialResult:
     task_digest: str = ""
     snapshot: str = ""
     notes: tuple[str, ...] = ()
+    tools_by_text: tuple[str, ...] = ()
     format: int = RESULT_FORMAT
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """All that a reader of this one result should know: the notes, and whose tools went by
+        text."""
+        refused = (
+            f"tools by text, no native ones: the provider of {model} refused them"
+            for model in self.tools_by_text
+        )
+        return (*self.notes, *refused)

@@ -26,13 +26,8 @@ from pytest_mlab.core.model_api import (
     ModelRequest,
     ToolCall,
 )
-from pytest_mlab.errors import (
-    AuthError,
-    BadRequestError,
-    ProviderDownError,
-    ProviderError,
-    RateLimitError,
-)
+from pytest_mlab.errors import BadRequestError, ProviderError
+from pytest_mlab.models.tool_refusals import refuses_tools
 from pytest_mlab.models.tools import wire_name
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -43,10 +38,6 @@ MOST_STOPS = 4
 _NAMES = ("name", "tool", "tool_name", "action", "function")
 _ARGUMENTS = ("arguments", "args", "parameters", "input", "action_input", "tool_input")
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n?")
-_ABOUT_TOOLS = re.compile(r"\btool|function.?call", re.IGNORECASE)
-_ABOUT_MESSAGES = re.compile(
-    r"tool_(call|use)_id|tool_calls?.{0,40}(follow|preced|respon)|(follow|preced|respon).{0,40}tool_call"
-)
 _JSON = json.JSONDecoder(strict=False)  # weak models write line breaks into strings as they are
 
 
@@ -70,12 +61,13 @@ class TextTools:
         try:
             return self.client.complete(request)
         except (BadRequestError, ProviderError) as error:
-            if not refuses_tools(error):
+            if not request.may_fall_back or not refuses_tools(error):
                 raise
             with self._lock:
                 self._refused[request.model] = str(error)
+            reply = self._by_text(request)
             remark = f"asked by text from now on, since tools were refused: {error}"
-            return replace(self._by_text(request), remark=remark)
+            return replace(reply, remark="; ".join(filter(None, (remark, reply.remark))))
 
     def facts(self, model: str) -> ModelFacts:
         """What is known of ``model``, a refusal included."""
@@ -86,16 +78,8 @@ class TextTools:
         reply = self.client.complete(as_text(request))
         before = sum(len(message.tool_calls) for message in request.messages)
         text, calls = from_text(reply.text, request.tools, before)
-        return replace(reply, text=text, tool_calls=calls)
-
-
-def refuses_tools(error: BadRequestError | ProviderError) -> bool:
-    """True when a provider refuses tools, false for other failures and for a faulty
-    conversation."""
-    if isinstance(error, (AuthError, RateLimitError, ProviderDownError)):
-        return False
-    words = str(error)
-    return bool(_ABOUT_TOOLS.search(words)) and not _ABOUT_MESSAGES.search(words)
+        fell_back = request.model in self._refused
+        return replace(reply, text=text, tool_calls=calls, fell_back=fell_back)
 
 
 # --- to text ---

@@ -11,6 +11,7 @@ from typing import Any
 from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.model_api import Message, ToolCall
 from pytest_mlab.models.prices import list_entry
+from pytest_mlab.models.reasoning import put_back
 
 
 def knows_tools(model: str) -> bool:
@@ -41,9 +42,18 @@ def as_openai_tools(tools: Iterable[ActionSpec]) -> list[dict[str, Any]]:
     ]
 
 
-def as_openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """``messages`` with their tool calls."""
-    return [_message(message) for message in messages]
+def as_openai_messages(
+    messages: Iterable[Message], reasoning_name: str = ""
+) -> list[dict[str, Any]]:
+    """``messages`` with their tool calls and their reasoning, whose text the provider calls
+    ``reasoning_name`` ('' when it is unknown)."""
+    found = []
+    for message in messages:
+        plain = _message(message)
+        if message.role == "assistant":
+            put_back(plain, message.reasoning, reasoning_name)
+        found.append(plain)
+    return found
 
 
 def called(choice: Any, tools: Sequence[ActionSpec]) -> tuple[ToolCall, ...]:

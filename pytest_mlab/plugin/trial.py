@@ -159,7 +159,7 @@ class Trial:
         lines += [
             "  " + ", ".join(f"{name} {value:.6g}" for name, value in scores if value is not None)
         ]
-        lines += [f"  note: {note}" for note in self.result.notes]
+        lines += [f"  note: {note}" for note in self.result.remarks]
         lines += [f"  used {spent}", f"  trace {nearby(self.path)}/trace.jsonl"]
         lines += [f"  see   mlab show {folder} {self.id.name}"]
         return "\n".join(line for line in lines if line.strip())

@@ -12,6 +12,7 @@ from typing import Any, Union
 from pytest_mlab.core.aggregate import Efficiency, Rate, SubjectSummary, TaskSummary
 from pytest_mlab.core.figure import Figure
 from pytest_mlab.core.statistics import Interval
+from pytest_mlab.core.trial import TrialResult
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.reporting import text
 
@@ -68,6 +69,24 @@ def _per_success(cell: Cell) -> str:
     # Without a success there is no such price, which is not an unknown price.
     cost = cell.efficiency.cost_per_success
     return text.NONE if cost is None else text.dollars(cost)
+
+
+def by_text(cell: Cell) -> list[TrialResult]:
+    """The trials in which a provider refused tools, so that they went by text."""
+    tasks = (cell,) if isinstance(cell, TaskSummary) else cell.tasks
+    return [result for task in tasks for result in task.results if result.tools_by_text]
+
+
+def refused_tools(subject: SubjectSummary) -> str:
+    """A sentence on how many trials are not of native tools, and on whose account; '' for none."""
+    found = by_text(subject)
+    if not found:
+        return ""
+    models = ", ".join(sorted({model for result in found for model in result.tools_by_text}))
+    return (
+        f"tools by text in {len(found)} of {text.plural(subject.planned, 'trial')}, which say"
+        f" nothing on native tools: the provider of {models} refused them"
+    )
 
 
 def _by_k(found: Mapping[int, float]) -> dict[str, float]:
@@ -160,6 +179,8 @@ FIGURES: tuple[Entry, ...] = (
     _used("completion_tokens", lambda used: used.completion_tokens),
     _used("tokens", lambda used: used.tokens, "tokens", section=""),
     _used("model_calls", lambda used: used.model_calls),
+    Entry("trials_with_tools_by_text", lambda t: len(by_text(t)), lambda s: len(by_text(s)),
+          "efficiency", "trials_with_tools_by_text"),
     _used("median_steps", lambda used: used.median_steps, column=_STEPS),
     _used("median_seconds", lambda used: used.median_seconds, column=_TIME),
     _used("median_tokens", lambda used: used.median_tokens, column=_TOKENS),

@@ -31,6 +31,7 @@ def trial_properties(result: TrialResult, trace_path: str) -> list[tuple[str, Bu
         "mlab.needed": result.needed,
         "mlab.improvement": result.improvement,
         "mlab.within_noise": result.within_noise,
+        "mlab.tools_by_text": ", ".join(result.tools_by_text) or None,
         "mlab.ended_by": None if result.ended_by is None else result.ended_by.value,
         "mlab.steps": ledger.steps,
         "mlab.seconds": ledger.seconds,

@@ -9,7 +9,7 @@ from pytest_mlab.core.gate import GateResult
 from pytest_mlab.core.plan import PlannedAgent
 from pytest_mlab.core.trial import Outcome, TrialResult
 from pytest_mlab.reporting import text
-from pytest_mlab.reporting.figure_table import Column, columns
+from pytest_mlab.reporting.figure_table import Column, columns, refused_tools
 from pytest_mlab.reporting.figures import RunFigures
 
 _REASON = 200
@@ -83,6 +83,8 @@ def _subject(subject: SubjectSummary, shown: Sequence[Column]) -> list[str]:
             " trials."
         ),
     ]
+    if refused := refused_tools(subject):
+        lines += ["", f"**{_sentence(_cell(refused))}**"]
     if subject.pass_at:
         chances = ", ".join(
             f"pass@{k} {v:.2f}, pass^{k} {subject.pass_hat[k]:.2f}"

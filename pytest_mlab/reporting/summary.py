@@ -5,7 +5,8 @@ Format 1. In every subject and task:
 - ``success`` depends on the trials' outcomes alone: equal outcomes give equal values, in whatever
   order and on however many workers the trials ran;
 - ``improvement`` depends on the measured scores;
-- ``efficiency`` holds what the trials used, wall time among it;
+- ``efficiency`` holds what the trials used, wall time among it; ``trials_with_tools_by_text``
+  counts those in which a provider refused tools: their figures are not of native tools;
 - ``figures`` holds users' own figures (the hook ``pytest_mlab_figures``), when there are some.
 
 ``spending`` is what all model calls of all sessions cost, including lost attempts.
@@ -106,6 +107,7 @@ def _trial(result: TrialResult) -> dict[str, Any]:
         "improvement": result.improvement,
         "within_noise": result.within_noise,
         "notes": list(result.notes),
+        "tools_by_text": list(result.tools_by_text),
         "ended_by": None if result.ended_by is None else result.ended_by.value,
         "efficiency": {
             "steps": ledger.steps,

@@ -9,7 +9,7 @@ from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
 from pytest_mlab.core.gate import GateResult
 from pytest_mlab.core.trial import Outcome, TrialResult
 from pytest_mlab.reporting import text
-from pytest_mlab.reporting.figure_table import CONTROL, SUCCESS, Column, columns, own
+from pytest_mlab.reporting.figure_table import CONTROL, SUCCESS, Column, columns, own, refused_tools
 from pytest_mlab.reporting.figures import RunFigures
 
 WIDTH = 80
@@ -137,6 +137,8 @@ def _notes(subject: SubjectSummary) -> list[str]:
             f"mean improvement over {text.plural(subject.gain_tasks, 'task')} with a valid"
             f" submission: {text.percent(subject.gain)}"
         )
+    if refused := refused_tools(subject):
+        notes.append(text.ascii_only(f"! {refused}"))
     notes.append(text.spent(subject.efficiency))
     if subject.efficiency.cost is None:
         notes.append("? the price of a model is unknown, so the cost is as well")

@@ -48,7 +48,7 @@ def result_lines(result: TrialResult | None) -> Iterator[str]:
     yield from _wrap(head)
     for line in more:  # a diff
         yield from text.wrapped(text.printable(line.strip()), WIDTH, _IN)
-    for note in result.notes:
+    for note in result.remarks:
         yield from _wrap(f"note: {note}")
     facts = [
         f"{name} {value:.6g}"
@@ -113,11 +113,23 @@ def _whole_step(event: StepDone, calls: Iterable[ModelCall], store: ContentStore
         for name, digest in (("prompt", call.prompt), ("reply", call.reply)):
             yield f"{_IN}{name}:"
             yield from _block(_stored(store, digest) if digest else "(none)")
+        if call.reasoning:
+            yield f"{_IN}reasoning:"
+            yield from _block(_thoughts(_stored(store, call.reasoning)))
     yield from _step(event, None, None)
     for path, digest in sorted(event.set.items()):
         yield from _wrap(f"changed {path} ({digest[:12]})", _IN)
     for path in sorted(event.deleted):
         yield from _wrap(f"deleted {path}", _IN)
+
+
+def _thoughts(blocks: str) -> str:
+    """What can be read of a reply's reasoning, whose blocks are JSON."""
+    try:
+        thoughts = [block.get("thinking") or f"({block['type']})" for block in json.loads(blocks)]
+    except (ValueError, KeyError, AttributeError):
+        return blocks
+    return "\n\n".join(thoughts)
 
 
 def _step(event: StepDone, head: int | None, argument: int | None) -> Iterator[str]:

@@ -58,6 +58,10 @@ class ModelCall(_Event):
     finish_reason: str = ""
     tool_calls: list[dict[str, str]] = Field(default_factory=list)
     """What the model called: ``name`` and ``arguments`` (JSON text) of each."""
+    reasoning: str = ""
+    """The digest of a blob with the reply's reasoning, a JSON list of blocks; '' without any."""
+    fell_back: bool = False
+    """The tools went by text, because the provider had refused them."""
     remark: str = ""
     """What was done otherwise than the agent asked."""
     error: str = ""

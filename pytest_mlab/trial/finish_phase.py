@@ -72,7 +72,10 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
         )
         # Reasons quote exceptions and outputs, and result.json does not pass the redacting journal.
         result = replace(
-            result, reason=redact(result.reason), notes=tuple(map(redact, found.notes))
+            result,
+            reason=redact(result.reason),
+            notes=tuple(map(redact, found.notes)),
+            tools_by_text=found.tools_by_text,
         )
         journal.write(TrialFinished(t=time.time(), outcome=result.outcome, reason=result.reason))
     # The last act: a trial with a result is never run again. A death before this line leaves an

@@ -36,8 +36,8 @@ class MeteredModel:
     ``models`` says which model plays which role; edit and fast fall back to main. A call may not
     last longer than the trial's remaining time. The trace names prompt and reply by the digest of a
     blob in ``store``: the prompt as JSON (``messages``, each with ``role`` and ``content``, and the
-    parameters of the call), the reply as text. Both, and all error messages, go through ``redact``
-    first."""
+    parameters of the call), the reply as text, its reasoning as JSON (a list of blocks). All of
+    them, and all error messages, go through ``redact`` first."""
 
     client: ModelClient
     models: Models
@@ -59,6 +59,7 @@ class MeteredModel:
         must_call: bool = False,
         schema: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
+        may_fall_back: bool = True,
     ) -> ModelReply:
         """One completion by the model that plays ``role``.
 
@@ -79,6 +80,7 @@ class MeteredModel:
             schema=schema,
             extra=extra or {},
             free_wait=self.account.free_wait,
+            may_fall_back=may_fall_back,
         )
         begin = time.monotonic()
         try:
@@ -137,6 +139,8 @@ class MeteredModel:
                 prompt=self._blob(_as_json(request)),
                 reply=self._blob(reply.text),
                 tool_calls=self._calls(reply.tool_calls),
+                reasoning=self._reasoning(reply),
+                fell_back=reply.fell_back,
                 remark=self.redact(reply.remark),
                 usage=reply.usage,
                 cost=reply.cost,
@@ -171,6 +175,11 @@ class MeteredModel:
     def _calls(self, calls: Sequence[ToolCall]) -> list[dict[str, str]]:
         return [{"name": call.name, "arguments": self.redact(call.arguments)} for call in calls]
 
+    def _reasoning(self, reply: ModelReply) -> str:
+        if not reply.reasoning:
+            return ""
+        return self._blob(json.dumps([dict(b) for b in reply.reasoning], ensure_ascii=False))
+
     def _blob(self, text: str) -> str:
         return self.store.put_bytes(self.redact(text).encode("utf-8", "replace")).digest
 
@@ -201,4 +210,6 @@ def _message(message: Message) -> dict[str, Any]:
         ]
     if message.tool_call_id:
         plain["tool_call_id"] = message.tool_call_id
+    if message.reasoning:
+        plain["reasoning"] = [dict(block) for block in message.reasoning]
     return plain

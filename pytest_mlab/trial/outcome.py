@@ -28,13 +28,15 @@ _NAMED_FILES = 5
 @dataclass(frozen=True)
 class TraceFacts:
     """The agent's part in a trace: its first and last event, the last known ledger, and how the
-    script that was executed last failed ('' when it did not); ``notes`` are a replay's."""
+    script that was executed last failed ('' when it did not); ``notes`` are a replay's;
+    ``tools_by_text`` are the models whose providers refused tools."""
 
     started: TrialStarted | None = None
     ended: AgentEnded | None = None
     ledger: Ledger = Ledger()
     crash: str = ""
     notes: tuple[str, ...] = ()
+    tools_by_text: tuple[str, ...] = ()
 
 
 def facts(events: Iterable[Event]) -> TraceFacts:
@@ -49,6 +51,9 @@ def facts(events: Iterable[Event]) -> TraceFacts:
             found = replace(found, notes=(*found.notes, str(event.data.get("text", ""))))
         elif isinstance(event, (ModelCall, StepDone)):
             found = replace(found, ledger=event.ledger)
+        if isinstance(event, ModelCall) and event.fell_back:
+            models = {*found.tools_by_text, event.model}
+            found = replace(found, tools_by_text=tuple(sorted(models)))
         if isinstance(event, StepDone) and event.action == "Execute Script":
             crash = ""
             if not event.ok:

@@ -12,8 +12,8 @@ import pytest
 
 from agents.langchain import LangchainAgent, LangchainSettings
 from pytest_mlab.core.actions import Observation
-from pytest_mlab.core.budget import Budget
-from pytest_mlab.core.model_api import Message, ToolCall
+from pytest_mlab.core.budget import Budget, Usage
+from pytest_mlab.core.model_api import Message, ModelReply, ToolCall
 from pytest_mlab.errors import BudgetExhausted, ContextWindowError, MlabError, ProviderDownError
 from tests.support.fake_environment import FakeEnvironment, FakeModel
 
@@ -66,6 +66,13 @@ def test_calls_of_a_reply_are_done_in_order_and_each_is_answered() -> None:
         ("tool", "did Execute Script", "call1"),
         ("tool", "did List Files", "call2"),
     ]
+
+
+def test_reasoning_goes_back_with_the_reply_that_it_came_with() -> None:
+    thought = ({"type": "redacted_thinking", "data": "enc"},)
+    first = ModelReply("", "m", Usage(), 0.0, 0.0, tool_calls=calls(LIST), reasoning=thought)
+    said = [message for message in asked(played(first, calls(SUBMIT)))[-1] if message.tool_calls]
+    assert [message.reasoning for message in said] == [thought]
 
 
 def test_nothing_follows_the_final_answer() -> None:

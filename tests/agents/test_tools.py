@@ -68,6 +68,15 @@ def test_actions_can_be_added_and_removed() -> None:
     assert "Edit Script (AI)" not in names
 
 
+def test_reasoning_goes_back_with_the_reply_that_it_came_with() -> None:
+    thought = ({"type": "thinking", "thinking": "hm", "signature": "c2ln"},)
+    first = ModelReply("", "fake", Usage(), 0.0, 0.0, tool_calls=run_of(1), reasoning=thought)
+    idle = ModelReply("", "fake", Usage(), 0.0, 0.0, reasoning=thought)
+    _, model = work([first, idle, SUBMIT])
+    said = [m for m in model.asked[-1].messages if m.role == "assistant"]
+    assert [message.reasoning for message in said] == [thought, thought]
+
+
 def test_every_call_is_answered_in_order() -> None:
     three = calls(
         ("List Files", {"dir_path": "."}),

@@ -278,6 +278,16 @@ def test_other_failures_are_passed_on(error: Exception) -> None:
     assert model.facts("m").native_tools
 
 
+def test_a_request_that_may_not_fall_back_fails() -> None:
+    client = Scripted([REFUSALS[0], LIST_CALL])
+    model = TextTools(client)
+    request = ModelRequest("m", GO, tools=TOOLS, may_fall_back=False)
+    with pytest.raises(BadRequestError, match="does not support tools"):
+        model.complete(request)
+    assert model.facts("m").native_tools
+    assert len(client.requests) == 1
+
+
 def test_a_refusal_of_the_text_as_well_is_passed_on() -> None:
     model = TextTools(Scripted([REFUSALS[0], BadRequestError("m: (400): unknown role")]))
     with pytest.raises(BadRequestError, match="unknown role"):

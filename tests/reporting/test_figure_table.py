@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from pytest_mlab.core.trial import TrialResult
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.reporting.figure_table import FIGURES, entries
 from pytest_mlab.reporting.figures import RunFigures
-from pytest_mlab.reporting.junit import suite_properties, verdict_properties
+from pytest_mlab.reporting.junit import suite_properties, trial_properties, verdict_properties
 from pytest_mlab.reporting.markdown import markdown
 from pytest_mlab.reporting.summary import summary
 from pytest_mlab.reporting.table import table
@@ -51,6 +52,32 @@ def test_a_figure_of_a_users_own_is_in_every_report(tmp_path: Path) -> None:
         if verdict.agent == research.agent
     ]
     assert found == pytest.approx([0.35, 0.35, 0.35])
+
+
+def test_trials_whose_tools_went_by_text_are_in_every_report(tmp_path: Path) -> None:
+    results = [
+        replace(r, tools_by_text=("openai/x",) if r.id.model and r.id.repeat < 3 else ())
+        for r in busy_results()
+    ]
+    figures = RunFigures.of(a_run(tmp_path / "r", results), GatePolicy("aggregate"))
+    said = (
+        "ools by text in 4 of 16 trials, which say nothing on native tools: the provider of"
+        " openai/x refused them"
+    )
+    assert said in " ".join(" ".join(table(figures)).split())
+    assert said in markdown(figures)
+    subject = summary(figures)["subjects"][1]
+    assert subject["efficiency"]["trials_with_tools_by_text"] == 4
+    assert [task["efficiency"]["trials_with_tools_by_text"] for task in subject["tasks"]] == [2, 2]
+    assert [trial["tools_by_text"] for trial in subject["tasks"][0]["trials"]][1:3] == [
+        ["openai/x"],
+        [],
+    ]
+    suite = dict(suite_properties(figures))
+    assert suite["mlab.research--gpt-4-turbo.trials_with_tools_by_text"] == "4"
+    trial = dict(trial_properties(figures.subjects[1].tasks[0].results[0], ""))
+    assert trial["mlab.tools_by_text"] == "openai/x"
+    assert "no native ones" in figures.subjects[1].tasks[0].results[0].remarks[0]
 
 
 def test_a_figure_that_fails_is_left_out_and_named(tmp_path: Path) -> None:

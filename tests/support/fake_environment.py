@@ -69,8 +69,8 @@ class Asked:
 
 @dataclass
 class FakeModel:
-    """Gives ``main`` replies one after the other (each a text, an exception to raise, or a tuple of
-    tool calls) and ``fast`` replies by a function of the prompt."""
+    """Gives ``main`` replies one after the other (each a text, an exception to raise, a tuple of
+    tool calls, or a whole reply) and ``fast`` replies by a function of the prompt."""
 
     main: list[Any] = field(default_factory=list)
     fast: Callable[[str], str] = lambda prompt: "in short"
@@ -89,6 +89,7 @@ class FakeModel:
         must_call: bool = False,
         schema: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
+        may_fall_back: bool = True,
     ) -> ModelReply:
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         text = "\n".join(message.content for message in messages)
@@ -96,6 +97,8 @@ class FakeModel:
         answer = self.fast(text) if role == "fast" else self.main.pop(0)
         if isinstance(answer, Exception):
             raise answer
+        if isinstance(answer, ModelReply):
+            return answer
         if isinstance(answer, tuple):
             return ModelReply("", "fake", Usage(), 0.0, 0.0, tool_calls=answer)
         return ModelReply(answer, "fake", Usage(), 0.0, 0.0)

@@ -60,6 +60,7 @@ class FakeModel:
         must_call: bool = False,
         schema: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
+        may_fall_back: bool = True,
     ) -> ModelReply:
         assert isinstance(prompt, str)
         self.asked.append((role, prompt))

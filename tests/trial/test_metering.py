@@ -31,6 +31,7 @@ class FakeClient:
         self.error = error
         self.requests: list[ModelRequest] = []
         self.remark = ""
+        self.reasoning: tuple[dict[str, str], ...] = ()
         self.during: Callable[[], None] = lambda: None
 
     def complete(self, request: ModelRequest) -> ModelReply:
@@ -49,7 +50,9 @@ class FakeClient:
             0.7,
             "stop",
             tuple(calls),
-            self.remark,
+            remark=self.remark,
+            reasoning=self.reasoning,
+            fell_back=bool(self.remark),
         )
 
     def facts(self, model: str) -> ModelFacts:
@@ -141,6 +144,20 @@ def test_what_was_done_otherwise_than_asked_is_written(bench: Bench) -> None:
     bench.client.remark = f"tools were refused with {SECRET}"
     bench.model.complete("hello")
     assert [call.remark for call in bench.calls] == ["tools were refused with [KEY]"]
+    assert [call.fell_back for call in bench.calls] == [True]
+
+
+def test_reasoning_is_written_without_secrets_and_sent_as_it_is(bench: Bench) -> None:
+    block = {"type": "thinking", "thinking": f"the key is {SECRET}", "signature": SECRET}
+    bench.client.reasoning = (block,)
+    assert bench.model.complete("hello").reasoning == (block,)
+    bench.model.complete([Message("assistant", "", reasoning=(block,))])
+    assert bench.client.requests[-1].messages[0].reasoning == (block,)
+    first, second = bench.calls
+    hidden = {**block, "thinking": "the key is [KEY]", "signature": "[KEY]"}
+    assert json.loads(bench.store.read_bytes(first.reasoning)) == [hidden]
+    prompt = json.loads(bench.store.read_bytes(second.prompt))
+    assert prompt["messages"][0]["reasoning"] == [hidden]
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,15 @@ def test_facts_of_a_trace_that_breaks_off() -> None:
     assert found == TraceFacts(started(), None, Ledger(1, 2.0, Usage(5, 6)))
 
 
+def test_a_trace_names_the_models_whose_tools_went_by_text() -> None:
+    def call(model: str, *, fell_back: bool) -> ModelCall:
+        more = {"role": "main", "prompt": "", "seconds": 1.0, "ledger": Ledger()}
+        return ModelCall(t=3.0, model=model, fell_back=fell_back, **more)
+
+    asked = [call("m", fell_back=True), call("n", fell_back=False), call("m", fell_back=True)]
+    assert facts([started(), *asked, ended()]).tools_by_text == ("m",)
+
+
 def test_facts_of_an_empty_trace() -> None:
     assert facts([]) == TraceFacts()
 

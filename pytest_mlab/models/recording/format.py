@@ -11,6 +11,7 @@ Every line is JSON: an object, or a string, which is a line of the text that beg
     {"call": 1, "model": …, "messages": [{"role": "user", "text": ["5f0c…"]}], …}
     {"reply": 1, "text": ["a1b2…"], "usage": {…}, …}
         or {"error": 1, "type": "RateLimitError", …}
+        "reasoning" of a reply or a message is a list of blocks, each in pieces of its JSON text
     {"end": 1}
         the number of calls; missing when the trial was killed
 
@@ -37,6 +38,9 @@ from pytest_mlab.errors import ReplayError
 FORMAT = 1
 
 Json = dict[str, Any]
+
+_FELL_BACK = "asked by text from now on"
+"""The beginning of the remark by which recordings of earlier versions say so."""
 
 
 @dataclass(frozen=True)
@@ -202,8 +206,15 @@ class _Reader:
 
     def _message(self, found: Json) -> Message:
         return Message(
-            found["role"], self._text(found["text"]), self._called(found), found.get("answers", "")
+            found["role"],
+            self._text(found["text"]),
+            self._called(found),
+            found.get("answers", ""),
+            self._reasoning(found),
         )
+
+    def _reasoning(self, found: Json) -> tuple[Json, ...]:
+        return tuple(json.loads(self._text(names)) for names in found.get("reasoning", ()))
 
     def _called(self, found: Json) -> tuple[ToolCall, ...]:
         return tuple(
@@ -214,6 +225,7 @@ class _Reader:
         tried = {name: found.get(name, 0) for name in ("retries", "waited")}
         if "error" in found:
             return RecordedError(found["type"], found["message"], **tried)
+        remark = found.get("remark", "")
         return ModelReply(
             text=self._text(found["text"]),
             model=found["model"],
@@ -221,8 +233,10 @@ class _Reader:
             cost=found.get("cost"),
             seconds=found.get("seconds", 0.0),
             finish_reason=found.get("finish_reason", ""),
-            remark=found.get("remark", ""),
+            remark=remark,
+            fell_back=found.get("fell_back", False) or remark.startswith(_FELL_BACK),
             tool_calls=self._called(found),
+            reasoning=self._reasoning(found),
             **tried,
         )
 

@@ -165,7 +165,9 @@ def _plain(message: Message) -> str:
         f"\ncalls {call.name} ({call.id}): {call.arguments}" for call in message.tool_calls
     )
     answers = f"\nanswers {message.tool_call_id}" if message.tool_call_id else ""
-    return f"{message.content}{calls}{answers}"
+    # Signatures and encrypted reasoning are left out: nobody can read where they differ.
+    thought = "".join(f"\nthinks {b['thinking']}" for b in message.reasoning if b.get("thinking"))
+    return f"{message.content}{calls}{answers}{thought}"
 
 
 def _json(value: object) -> str:

@@ -3,6 +3,7 @@ and times."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -136,7 +137,15 @@ class ReplayClient:
             replace(call, arguments=call.arguments.replace(WORKSPACE, self._workspace))
             for call in reply.tool_calls
         )
-        return replace(reply, text=reply.text.replace(WORKSPACE, self._workspace), tool_calls=calls)
+        # As JSON, because blocks may hold texts at any depth.
+        thought = json.dumps([dict(block) for block in reply.reasoning])
+        inside = json.dumps(self._workspace)[1:-1]
+        return replace(
+            reply,
+            text=reply.text.replace(WORKSPACE, self._workspace),
+            tool_calls=calls,
+            reasoning=tuple(json.loads(thought.replace(WORKSPACE, inside))),
+        )
 
 
 def _as_error(recorded: RecordedError, seconds: float) -> ModelError:

@@ -6,9 +6,10 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.model_api import Message, ModelReply, ModelRequest, ToolCall
@@ -92,6 +93,7 @@ class RecordingFile:
             {
                 "calls": [self._called(call, lines) for call in message.tool_calls],
                 "answers": message.tool_call_id,
+                "reasoning": self._reasoning(message.reasoning, lines),
             }
         )
 
@@ -99,8 +101,10 @@ class RecordingFile:
         return {"text": self._pieces(reply.text, lines)} | _present(
             {
                 "calls": [self._called(call, lines) for call in reply.tool_calls],
+                "reasoning": self._reasoning(reply.reasoning, lines),
                 "finish_reason": reply.finish_reason,
                 "remark": reply.remark,
+                "fell_back": reply.fell_back,
                 "usage": {name: n for name, n in asdict(reply.usage).items() if n},
                 "cost": reply.cost,
                 "seconds": round(reply.seconds, 3),
@@ -112,6 +116,10 @@ class RecordingFile:
 
     def _called(self, call: ToolCall, lines: list[str]) -> Json:
         return {"id": call.id, "name": call.name, "arguments": self._pieces(call.arguments, lines)}
+
+    def _reasoning(self, blocks: Sequence[Mapping[str, Any]], lines: list[str]) -> list[list[str]]:
+        """The names of the pieces of each block, which is written as JSON."""
+        return [self._pieces(json.dumps(dict(b), ensure_ascii=False), lines) for b in blocks]
 
     def _pieces(self, text: str, lines: list[str]) -> list[str]:
         """The names of the text's pieces; those that are new are added to ``lines``."""

@@ -121,6 +121,24 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert (found.calls[2].request, found.calls[2].outcome) == (asking("y"), saying(""))
 
 
+def test_reasoning_is_written_and_read_back(tmp_path: Path) -> None:
+    blocks = (
+        {"type": "thinking", "thinking": 'a\n\n"b" ü', "signature": "c2ln"},
+        {"type": "reasoning", "summary": [{"text": "c"}], "encrypted_content": "enc"},
+    )
+    said = Message("assistant", "", (CALL,), reasoning=blocks)
+    request, reply = replace(ASKED, messages=(said,)), replace(ANSWER, reasoning=blocks)
+    [call] = read_recording(write(tmp_path / "1.jsonl", (request, reply))).calls
+    assert (call.request, call.outcome) == (request, reply)
+
+
+def test_a_fall_back_is_known_from_the_remark_of_earlier_versions(tmp_path: Path) -> None:
+    remark = "asked by text from now on, since tools were refused: m: no"
+    reply = replace(ANSWER, remark=remark)
+    [call] = read_recording(write(tmp_path / "1.jsonl", (ASKED, reply))).calls
+    assert call.outcome == replace(reply, fell_back=True)
+
+
 def test_a_file_of_an_earlier_version_is_read() -> None:
     """Written by the version at 54b19e3; while :data:`FORMAT` stays, so does what it means."""
     found = read_recording(Path(__file__).with_name("data") / "before.jsonl")

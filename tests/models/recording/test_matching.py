@@ -105,6 +105,15 @@ def test_a_difference_names_its_part(changed: ModelRequest, title: str) -> None:
     assert lines(changed)[0].startswith(f"{title} ")
 
 
+def test_of_reasoning_the_words_matter_and_no_signature() -> None:
+    def saying(thinking: str, signature: str) -> ModelRequest:
+        block = {"type": "thinking", "thinking": thinking, "signature": signature}
+        return replace(REQUEST, messages=(Message("assistant", "x", reasoning=(block,)),))
+
+    assert lines(saying("hm", "a"), saying("hm", "b")) == []
+    assert lines(saying("hm", "a"), saying("oh", "a")) != []
+
+
 def test_what_bounds_a_call_in_time_is_no_difference() -> None:
     assert lines(replace(REQUEST, timeout=1.0, deadline=5.0)) == []
 

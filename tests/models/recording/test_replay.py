@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,11 @@ def test_the_workspace_of_now_stands_where_that_of_then_did(replays: Replays) ->
     found = client.complete(asking("in /now/space"))
     assert found.text == "see /now/space/b"
     assert found.tool_calls[0].arguments == '{"file_name": "/now/space/a"}'
+    block = {"type": "thinking", "thinking": "in /before/space\n\nhm", "signature": "c2ln"}
+    client = replays.of((asking("x"), replace(reply, reasoning=(block,), fell_back=True)))
+    found = client.complete(asking("x"))
+    assert found.reasoning == ({**block, "thinking": "in /now/space\n\nhm"},)
+    assert found.fell_back
 
 
 def test_facts_are_the_recorded_ones(replays: Replays) -> None:
