@@ -31,17 +31,20 @@ def action_name(written: str, names: Iterable[str]) -> str | None:
     """The one of ``names`` that a model means by ``written``, None when it is none or several.
 
     An equal name comes first. Then case, blanks, punctuation, quotation marks, a prefix such as
-    ``functions.`` and special tokens such as ``<|channel|>commentary`` do not count."""
+    ``functions.`` and special tokens such as ``<|channel|>commentary`` do not count; nor does what
+    stands in brackets at last."""
     known = list(names)
     if written in known:
         return written
-    folded: dict[str, list[str]] = {}
-    for name in known:
-        folded.setdefault(_folded(name), []).append(name)
-    for form in _forms(written):
-        found = folded.get(_folded(form), [])
-        if len(found) == 1:
-            return found[0]
+    # Whole names before those without what stands in brackets: Edit Script (AI), Edit Script.
+    for shown in (str, _unbracketed):
+        folded: dict[str, list[str]] = {}
+        for name in known:
+            folded.setdefault(_folded(shown(name)), []).append(name)
+        for form in _forms(written):
+            found = folded.get(_folded(form), [])
+            if len(found) == 1:
+                return found[0]
     return None
 
 
@@ -57,6 +60,10 @@ def _forms(written: str) -> Iterable[str]:
     bare = _PREFIX.sub("", text)
     if bare != text:
         yield bare
+
+
+def _unbracketed(name: str) -> str:
+    return re.sub(r"\s*\([^()]*\)", "", name)
 
 
 def _folded(name: str) -> str:

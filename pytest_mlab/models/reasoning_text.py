@@ -22,6 +22,11 @@ _TAG = re.compile(
     rf"<(?P<close>/?){_NAMES}(?:\s[^<>\n]*)?>|(?-i:\[(?P<end>/?)THINK\])|◁(?P<last>/?)think▷",
     re.IGNORECASE,
 )
+_MESSAGE = re.compile(
+    r"<\|channel\|>\s*(?P<channel>\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+    r"(?P<text>.*?)(?=<\|(?:end|start|channel|return|call)\|>|\Z)",
+    re.DOTALL,
+)
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _JSON = json.JSONDecoder(strict=False)
 
@@ -38,6 +43,8 @@ def split_reasoning(text: str, *, cut: bool = False) -> tuple[tuple[str, ...], s
 
     ``cut``: the answer ended because it was too long. It matters only for nested tags of which the
     outer one is not closed: a complete answer begins after the last closing tag then."""
+    if text.lstrip().startswith(("<|channel|>", "<|start|>")) and _MESSAGE.search(text):
+        return _channels(text)
     if not _TAG.search(text):
         return (), text
     found: list[str] = []
@@ -55,6 +62,18 @@ def split_reasoning(text: str, *, cut: bool = False) -> tuple[tuple[str, ...], s
     blanks = answer[: len(answer) - len(answer.lstrip())]
     first = blanks.rfind("\n") + 1 or len(blanks)
     return tuple(filter(None, found)), answer[first:].rstrip() if answer.strip() else ""
+
+
+def _channels(text: str) -> tuple[tuple[str, ...], str]:
+    """The same of an answer in the form of gpt-oss (harmony), which some servers hand on as it is:
+    a message's channel says whether it is analysis."""
+    thoughts, answer, end = list[str](), list[str](), 0
+    for message in _MESSAGE.finditer(text):
+        analysis = message["channel"].lower() == "analysis"
+        (thoughts if analysis else answer).append(message["text"].strip())
+        end = message.end()
+    answer.append(re.sub(r"<\|[^|<>]*\|>", "", text[end:]).strip())
+    return tuple(filter(None, thoughts)), "\n".join(filter(None, answer))
 
 
 def is_open(text: str) -> bool:

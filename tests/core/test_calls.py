@@ -54,8 +54,7 @@ def test_a_name_is_what_it_means(written: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written",
-    ["", "List", "Edit Script", "List Filse", "functions.", "<|channel|>", "()", "x" * 999],
+    "written", ["", "List", "Edit", "List Filse", "functions.", "<|channel|>", "()", "x" * 999]
 )
 def test_other_names_are_nobodys(written: str) -> None:
     assert action_name(written, NAMES) is None
@@ -66,6 +65,8 @@ def test_an_equal_name_comes_first_and_a_name_of_two_is_neither() -> None:
     assert action_name("Read", names) == "Read"
     assert action_name("functions.go", names) == "functions.go"
     assert action_name("READ", names) is None
+    assert action_name("edit_script", NAMES) == "Edit Script (AI)"
+    assert action_name("edit_script", ["Edit Script (AI)", "Edit Script (old)"]) is None
 
 
 @pytest.mark.parametrize(

@@ -192,8 +192,7 @@ def test_a_provider_that_thinks_gets_its_field_also_where_the_thoughts_are_lost(
 
 def test_thoughts_in_the_text_are_no_text(upstream: Upstream) -> None:
     talk = Talk(upstream, "openai/a")
-    told = {"content": "I think.\n</think>\n\nI look.", "reasoning_content": "First."}
-    reply = talk.ask(chat(**told))
+    reply = talk.ask(chat(content="I think.\n</think>\n\nI look.", reasoning_content="First."))
     assert reply.text == "I look."
     assert [block["thinking"] for block in reply.reasoning] == ["First.", "I think."]
     cut = chat(content="<think>I wonder <think>and</think> won")

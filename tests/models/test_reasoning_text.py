@@ -38,6 +38,15 @@ ANSWER = 'Action: List Files\nAction Input: {"dir_path": "."}'
         (f"<think>a <think> b</think>\n{ANSWER}", ["a <think> b"], ANSWER),
         (f"<think>a</think>b</think>{ANSWER}", ["a", "b"], ANSWER),
         ("<think>a</think>x\n<think>b</think>\ny", ["a", "b"], "x\n\ny"),
+        # messages of gpt-oss, as they come without a parser
+        (
+            "<|channel|>analysis<|message|>Action: Final Answer<|end|><|start|>assistant<|channel|>"
+            f"final<|message|>{ANSWER}<|return|>",
+            ["Action: Final Answer"],
+            ANSWER,
+        ),
+        ("<|channel|>analysis<|message|>We need", ["We need"], ""),
+        ("<|channel|>analysis<|message|>We<|end|>ok", ["We"], "ok"),
         # the indent of code stays
         ("<think>hm</think>\n\n    return x\n", ["hm"], "    return x"),
     ],
@@ -60,6 +69,7 @@ def test_reasoning_is_taken_out(text: str, reasoning: list[str], answer: str) ->
         'Split it at "</think>" and keep the rest.',
         "A <think> tag opens it, </think> closes it.",
         'S = "{\\"content\\": \\"</think>\\""',
+        "<|channel|>final with no message",
         "List<thinking_cap> and <thinker> are no tags </ think>",
     ],
 )
