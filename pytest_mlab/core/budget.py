@@ -57,6 +57,16 @@ class Usage:
         """Prompt plus completion tokens (cached and reasoning tokens are parts of those two)."""
         return self.prompt_tokens + self.completion_tokens
 
+    @property
+    def floored(self) -> Usage:
+        """The same without negative figures."""
+        return Usage(
+            max(0, self.prompt_tokens),
+            max(0, self.completion_tokens),
+            max(0, self.cached_tokens),
+            max(0, self.reasoning_tokens),
+        )
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
@@ -85,11 +95,13 @@ class Ledger:
         return replace(self, steps=self.steps + 1)
 
     def with_call(self, usage: Usage, cost: float | None, waited: float = 0.0) -> Ledger:
-        """One model call more; ``cost`` None means its price is unknown."""
+        """One model call more; ``cost`` None means its price is unknown. Whatever a client
+        reports, nothing in a ledger falls: limits must hold."""
         return replace(
             self,
-            usage=self.usage + usage,
-            cost=self.cost + (cost or 0.0),
+            usage=self.usage + usage.floored,
+            # in this order max() drops a NaN, which no limit would ever stop
+            cost=self.cost + max(0.0, cost or 0.0),
             model_calls=self.model_calls + 1,
             unpriced_calls=self.unpriced_calls + (cost is None),
             waited=self.waited + waited,

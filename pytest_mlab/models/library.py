@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from pytest_mlab.models.answers import install
+
 
 @cache
 def litellm() -> Any:
@@ -31,12 +33,26 @@ def litellm() -> Any:
 
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    install()
+    _refuse_at_once()
     module.suppress_debug_info = True
     module.telemetry = False
     module.drop_params = True  # a parameter that a model does not know is left out, not an error
     module.num_retries = 0
     module.disable_hf_tokenizer_download = True
     return module
+
+
+def _refuse_at_once() -> None:
+    """litellm answers a 422 of OpenAI-like servers by leaving out parameters and asking again, and
+    returns None when that is refused too. It must raise: see :mod:`pytest_mlab.models.refused`."""
+    from litellm.llms.openai import openai as client
+
+    def refuse(error: Exception, *_: Any, **__: Any) -> Any:
+        raise error
+
+    # setattr: mypy takes the function's own type for that of the name
+    setattr(client, "drop_params_from_unprocessable_entity_error", refuse)  # noqa: B010
 
 
 @contextmanager

@@ -10,19 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.model_api import ModelFacts, ModelReply, ModelRequest
+from pytest_mlab.core.model_api import ModelFacts, ModelReply, ModelRequest, ToolCall
 from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.errors import ModelError
-from pytest_mlab.models.configured import applied, default_settings
+from pytest_mlab.models.answers import allow_any_types
+from pytest_mlab.models.configured import default_settings
+from pytest_mlab.models.error_words import headers_of
 from pytest_mlab.models.library import litellm
 from pytest_mlab.models.limiter import Limiter
+from pytest_mlab.models.outgoing import Call, advised, outgoing
 from pytest_mlab.models.prices import cost, price_of
-from pytest_mlab.models.provider_errors import headers_of, hide_keys, is_worth_repeating, translate
+from pytest_mlab.models.provider_errors import hide_keys, is_worth_repeating, translate
 from pytest_mlab.models.reasoning import TextNames, answered
-from pytest_mlab.models.retry import Retry, retry_after
-from pytest_mlab.models.tokens import count_tokens, prompt_tokens
-from pytest_mlab.models.tools import as_openai_messages, as_openai_tools, called, knows_tools
+from pytest_mlab.models.refused import Refusals, may_be_left_out, refused_parameter
+from pytest_mlab.models.retry import Retry, retry_after, retry_after_in
+from pytest_mlab.models.tokens import prompt_tokens, reply_tokens
+from pytest_mlab.models.tools import as_openai_messages, called, knows_tools
+from pytest_mlab.models.usage import Expected, counted
 
 
 def _default_retry() -> Retry:
@@ -36,7 +40,9 @@ class LitellmClient:
     litellm's and the provider packages' own retries are off; ``retry`` is ours. Every attempt goes
     through the ``limiter``, where it may have to wait. Every wait and every attempt ends by the
     request's deadline. ``redact`` cleans the messages of raised errors. A reply is cut at the first
-    stop sequence here as well, because some models do not know stop sequences."""
+    stop sequence here as well, because some models do not know stop sequences. A parameter that a
+    provider refuses is left out where the answer stays what was asked for; ``refusals`` remembers
+    it, and the reply's remark says so."""
 
     retry: Retry = field(default_factory=_default_retry)
     settings: Callable[[str], ModelSettings] = default_settings
@@ -46,6 +52,7 @@ class LitellmClient:
     clock: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random.random
     reasoning_names: TextNames = field(default_factory=TextNames)
+    refusals: Refusals = field(default_factory=Refusals)
 
     def complete(self, request: ModelRequest) -> ModelReply:
         """One completion. Raises the leaves of ModelError; their ``retries`` and ``waited`` say
@@ -54,6 +61,7 @@ class LitellmClient:
         import openai
 
         begin, waited, attempt = self.clock(), 0.0, 0
+        call = self._call(request)
         while True:
             attempt += 1
             try:
@@ -65,11 +73,16 @@ class LitellmClient:
                 raise
             waited += turn.waited
             try:
-                answer = self._ask(request, waited)
+                answer = self._ask(request, call, waited)
             # litellm's exceptions derive from those of the openai package, whichever provider
             # raised them.
             except openai.OpenAIError as original:
                 error = translate(original, request.model, self.redact)
+                if self._learns(request, call, error):
+                    turn.failed(error, 0.0)
+                    call = self._call(request)
+                    continue
+                error = advised(error, request, call, self.facts(request.model))
                 error.retries, error.waited = attempt - 1, waited
                 delay = self._delay(request, error, original, attempt)
                 # Told before this attempt sleeps, so that the other workers wait as well.
@@ -77,7 +90,7 @@ class LitellmClient:
                 if delay is None:
                     raise error from None  # the original's text and request may hold the key
             else:
-                reply = self._reply(request, answer, begin, attempt - 1, waited)
+                reply = self._reply(request, call, answer, begin, attempt - 1, waited)
                 turn.answered(reply)
                 return reply
             self.sleep(delay)
@@ -98,7 +111,25 @@ class LitellmClient:
             price.max_output if price else None,
         )
 
-    def _ask(self, request: ModelRequest, waited: float) -> Any:
+    def _call(self, request: ModelRequest) -> Call:
+        """The request as it goes out now."""
+        return outgoing(
+            request,
+            self.settings(request.model),
+            lambda: self.facts(request.model),
+            self.refusals.of(request.model),
+            os.environ,
+        )
+
+    def _learns(self, request: ModelRequest, call: Call, error: ModelError) -> bool:
+        """Whether the provider refuses a parameter that may be left out, which is remembered."""
+        name = refused_parameter(error, call.params)
+        if not name or not may_be_left_out(name, self.settings(request.model).params):
+            return False
+        self.refusals.add(request.model, name)
+        return True
+
+    def _ask(self, request: ModelRequest, call: Call, waited: float) -> Any:
         left = request.end(waited) - self.clock()
         # The same class as a timeout of the provider, so that it takes the same way through
         # translate().
@@ -106,28 +137,24 @@ class LitellmClient:
             raise litellm().Timeout(
                 "the trial's time is over", model=request.model, llm_provider=""
             )
-        reasoning_name = self.reasoning_names.of(request.model)
-        request = applied(request, self.settings(request.model), os.environ)
-        timeout = min(request.timeout, self.retry.timeout, left)
-        optional = {
-            "temperature": request.temperature,
-            "max_tokens": request.max_tokens,
-            "stop": list(request.stop) or None,
-            "tools": as_openai_tools(request.tools) or None,
-            "tool_choice": "required" if request.tools and request.must_call else None,
-            "response_format": _response_format(request.schema),
-            **request.extra,
-        }
-        return litellm().completion(
-            model=request.model,
-            messages=as_openai_messages(request.messages, reasoning_name),
-            timeout=timeout,
+        allow_any_types()
+        answer = litellm().completion(
+            model=call.model,
+            messages=as_openai_messages(request.messages, self.reasoning_names.of(request.model)),
+            timeout=min(call.timeout, self.retry.timeout, left),
             # litellm's setting and the provider package's. Either would repeat without the limiter
             # and past the deadline.
             num_retries=0,
             max_retries=0,
-            **{name: value for name, value in optional.items() if value is not None},
+            **call.params,
         )
+        if answer is None:
+            # After some refusals litellm changes the conversation and asks again, by itself; when
+            # that is refused as well, the refusal is lost.
+            raise litellm().BadRequestError(
+                "the conversation was refused", model=request.model, llm_provider=""
+            )
+        return answer
 
     def _delay(
         self, request: ModelRequest, error: ModelError, original: Exception, attempt: int
@@ -136,6 +163,8 @@ class LitellmClient:
         if attempt >= self.retry.attempts or not is_worth_repeating(error):
             return None
         asked = retry_after(headers_of(original), time.time())
+        if asked is None:
+            asked = retry_after_in(str(original))
         # Asking earlier than the provider allows would only be refused again, and a wait of hours
         # is an end.
         if asked is not None and asked > self.retry.longest:
@@ -148,37 +177,40 @@ class LitellmClient:
         return delay
 
     def _reply(
-        self, request: ModelRequest, answer: Any, begin: float, retries: int, waited: float
+        self,
+        request: ModelRequest,
+        call: Call,
+        answer: Any,
+        begin: float,
+        retries: int,
+        waited: float,
     ) -> ModelReply:
         choice = answer.choices[0] if answer.choices else None
         message = getattr(choice, "message", None)
         finish_reason = str(getattr(choice, "finish_reason", None) or "")
         self.reasoning_names.learn(request.model, message)
         text, reasoning = answered(message, cut=finish_reason == "length")
-        usage = _reported(answer)
-        # Local servers often leave the usage out, or send zeros.
-        reported = usage.total > 0
-        if not reported:
-            prompt = prompt_tokens(request.messages, request.tools)
-            usage = Usage(prompt_tokens=prompt, completion_tokens=count_tokens(text))
+        calls = called(choice, request.tools)
+        found = counted(_reported(answer), _expected(request, text, calls, reasoning))
         return ModelReply(
             text=_until(text, request.stop),
             model=request.model,
-            usage=usage,
-            cost=cost(self.settings(request.model), answer, usage, reported=reported),
+            usage=found.usage,
+            cost=cost(self.settings(request.model), answer, found),
             seconds=self.clock() - begin,
             retries=retries,
             waited=waited,
             finish_reason=finish_reason,
-            tool_calls=called(choice, request.tools),
+            tool_calls=calls[:1] if _only_one(request, call) else calls,
             reasoning=reasoning,
+            remark="; ".join(filter(None, (*call.remarks, found.remark))),
         )
 
 
-def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if schema is None:
-        return None
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema)}}
+def _only_one(request: ModelRequest, call: Call) -> bool:
+    """Whether parallel calls were excluded, and the provider could not be told."""
+    name = "parallel_tool_calls"
+    return request.extra.get(name) is False and name not in call.params
 
 
 def _until(text: str, stops: Sequence[str]) -> str:
@@ -187,14 +219,24 @@ def _until(text: str, stops: Sequence[str]) -> str:
     return text
 
 
-def _reported(answer: Any) -> Usage:
+def _reported(answer: Any) -> Mapping[str, Any]:
     usage = getattr(answer, "usage", None)
-    prompt = getattr(usage, "prompt_tokens_details", None)
-    completion = getattr(usage, "completion_tokens_details", None)
-    return Usage(
-        # `or 0` on each: servers send null for what they do not count.
-        prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
-        completion_tokens=getattr(usage, "completion_tokens", None) or 0,
-        cached_tokens=getattr(prompt, "cached_tokens", None) or 0,
-        reasoning_tokens=getattr(completion, "reasoning_tokens", None) or 0,
+    return {} if usage is None else usage.model_dump()
+
+
+def _expected(
+    request: ModelRequest,
+    text: str,
+    calls: Sequence[ToolCall],
+    reasoning: Sequence[Mapping[str, Any]],
+) -> Expected:
+    return Expected(
+        prompt=lambda: prompt_tokens(request.messages, request.tools),
+        completion=lambda: reply_tokens(text, calls, reasoning),
+        sent=sum(_characters(message.content, message.tool_calls) for message in request.messages),
+        received=_characters(text, calls),
     )
+
+
+def _characters(text: str, calls: Sequence[ToolCall]) -> int:
+    return len(text) + sum(len(call.arguments) for call in calls)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_mlab.core.budget import Usage
 from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.models.library import litellm
+from pytest_mlab.models.usage import Counted
 
 FREE_PROVIDERS = frozenset(
     {"ollama", "ollama_chat", "lm_studio", "llamafile", "lemonade", "docker_model_runner"}
@@ -72,9 +72,10 @@ def require_prices(models: Iterable[ModelSettings], max_cost: float | None, file
         )
 
 
-def cost(settings: ModelSettings, answer: Any, usage: Usage, *, reported: bool) -> float | None:
+def cost(settings: ModelSettings, answer: Any, counted: Counted) -> float | None:
     """Dollars of one answer: by the user's prices, else by the list, with the provider's discounts
-    for cached tokens when it ``reported`` them."""
+    for cached tokens. A usage that was corrected replaces the answer's own."""
+    usage = counted.usage
     if settings.prices is not None:
         return settings.prices.cost(
             prompt=usage.prompt_tokens,
@@ -84,12 +85,15 @@ def cost(settings: ModelSettings, answer: Any, usage: Usage, *, reported: bool) 
     name = settings.model
     if worst_case_price(name) is None:
         return None
-    if reported:
-        return float(litellm().completion_cost(answer, model=name))
-    parts = litellm().cost_per_token(
-        model=name, prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
-    )
-    return float(sum(parts))
+    if counted.remark:
+        answer.usage = litellm().Usage(
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            total_tokens=usage.total,
+            cache_read_input_tokens=usage.cached_tokens,
+            cache_creation_input_tokens=counted.written,
+        )
+    return float(litellm().completion_cost(answer, model=name))
 
 
 def list_entry(name: str) -> Mapping[str, Any]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
-from typing import Any
 
 from pytest_mlab.errors import (
     AuthError,
@@ -18,9 +16,10 @@ from pytest_mlab.errors import (
     RateLimitError,
 )
 from pytest_mlab.lib.secrets import Redactor
+from pytest_mlab.models.error_words import words as words_of
 from pytest_mlab.models.library import litellm
 
-LONGEST_MESSAGE = 600
+PROMPT_TOO_LONG = "the prompt does not fit the model's context window"
 
 _OUT_OF_MONEY = (
     "insufficient_quota",
@@ -38,14 +37,12 @@ def hide_keys(text: str) -> str:
 def translate(error: Exception, model: str, redact: Callable[[str], str]) -> ModelError:
     """The typed error for what litellm raised. ``model`` is named in the message; ``redact`` cleans
     the provider's words, after which they are cut to a readable length."""
-    words = _words(error, redact)
+    words = words_of(error, redact)
     status = getattr(error, "status_code", None)
     # Ahead of the general 4xx below: litellm's class for it has the status 400. 413 is what servers
     # and proxies answer when the body is too large to look at.
     if isinstance(error, litellm().ContextWindowExceededError) or status == 413:
-        return ContextWindowError(
-            f"{model}: the prompt does not fit the model's context window: {words}"
-        )
+        return ContextWindowError(f"{model}: {PROMPT_TOO_LONG}: {words}")
     # A client package that finds no key at all raises before any request, so without a 401.
     if status in (401, 403) or "missing credentials" in words.lower():
         refused = AuthError(
@@ -63,9 +60,12 @@ def translate(error: Exception, model: str, redact: Callable[[str], str]) -> Mod
         return ProviderError(
             f"{model}: the provider does not serve this model to this account ({status}): {words}"
         )
+    # An answer that litellm cannot read is not a refusal, though it gives some of them this status.
+    unreadable = status == 422 and "converting to valid response" in str(error)
     # 408, 409 and 425 (timeout, conflict, too early) are about the moment and not about the
     # request, so they may be repeated.
-    if isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 425):
+    passing = unreadable or status in (408, 409, 425)
+    if isinstance(status, int) and 400 <= status < 500 and not passing:
         return BadRequestError(f"{model}: the provider refused the request ({status}): {words}")
     # Whatever is left counts as passing: 5xx, lost connections, timeouts, and answers that litellm
     # cannot read.
@@ -83,38 +83,3 @@ def _is_out_of_money(error: Exception) -> bool:
     # The provider's code, such as insufficient_quota, may stand only in the body.
     text = f"{getattr(error, 'body', '')} {error}".lower()
     return any(words in text for words in _OUT_OF_MONEY)
-
-
-def headers_of(error: Exception) -> dict[str, str]:
-    """The response headers that came with an error, names in lower case."""
-    response: Any = getattr(error, "response", None)
-    found = getattr(response, "headers", None) or getattr(error, "headers", None) or {}
-    # retry_after() looks names up in a plain dict, while HTTP does not distinguish case.
-    return {str(name).lower(): str(value) for name, value in dict(found).items()}
-
-
-def _words(error: Exception, redact: Callable[[str], str]) -> str:
-    # Redacted before anything is cut: half a key no longer has the shape of one.
-    text = redact(" ".join(str(error).split()))
-    # litellm puts class names in front of the provider's words, sometimes several.
-    text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s+)+(?=\S)", "", text)
-    text = text.partition(", Received response - <")[0]  # a dump of litellm's own objects
-    # The words of a failed connection say only that it failed. The reason is further down the
-    # chain.
-    cause = _system_error(error)
-    if cause and cause not in text:
-        text = f"{text} ({cause})"
-    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 4]} ..."
-
-
-def _system_error(error: BaseException) -> str:
-    """The operating system's words below ``error``, such as 'Connection refused', or ''."""
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    # Chains of exceptions may be circular.
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror
-        cause = cause.__cause__ or cause.__context__
-    return ""

@@ -3,6 +3,8 @@ No clock here."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -42,22 +44,40 @@ class Retry:
         return max(own, retry_after or 0.0)
 
 
+_DELAY = re.compile(r'"retryDelay": ?"([0-9.]+)s"')
+
+
+def retry_after_in(text: str) -> float | None:
+    """Seconds that a provider asks to wait in its error's ``text``, as Google's APIs do (they send
+    no such header)."""
+    found = _DELAY.search(text)
+    return float(found[1]) if found and found[1].count(".") <= 1 and found[1] != "." else None
+
+
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds that a provider asks to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or
     a date; ``now`` is Unix time). None when it does not ask, or not in a readable way."""
     try:
-        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        return _seconds(headers["retry-after-ms"]) / 1000
     except (KeyError, ValueError):
         pass
     value = headers.get("retry-after") or headers.get("Retry-After") or ""
     try:
-        return max(0.0, float(value))
+        return _seconds(value)
     except ValueError:
         pass
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - now)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _seconds(text: str) -> float:
+    """Raises ValueError."""
+    found = float(text)
+    if math.isnan(found):
+        raise ValueError(text)
+    return max(0.0, found)
 
 
 def number_from(environ: Mapping[str, str], name: str, default: float, *, at_least: float) -> float:

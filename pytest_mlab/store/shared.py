@@ -1,5 +1,5 @@
-"""What all workers of a run share: the dollars spent, the endpoints that were given up, and how
-long an endpoint is held.
+"""What all workers of a run share: the dollars spent, the endpoints that were given up, how long an
+endpoint is held, and the parameters that providers refuse.
 
 One SQLite file in the run directory. Every call commits, so that a killed process loses nothing
 that it reported, and a connection lives no longer than a call, so that it may come from any process
@@ -26,6 +26,7 @@ _TABLES = """
 create table if not exists spent (at real, trial text, model text, dollars real);
 create table if not exists given_up (endpoint text primary key, at real, kind text, reason text);
 create table if not exists held (endpoint text primary key, until real);
+create table if not exists refused (model text, parameter text, primary key (model, parameter));
 """
 
 
@@ -100,12 +101,27 @@ class Shared:
             found = db.execute("select until from held where endpoint = ?", (endpoint,)).fetchone()
         return max(0.0, found[0] - self._now()) if found else 0.0
 
+    def refuse(self, model: str, parameter: str) -> None:
+        """The provider refuses ``parameter`` for ``model``: no worker sends it from now on."""
+        with self._open() as db:
+            db.execute("insert or ignore into refused values (?, ?)", (model, parameter))
+
+    def refused(self, model: str) -> frozenset[str]:
+        """The parameters that the provider refuses for ``model``."""
+        if not self.path.exists():
+            return frozenset()
+        with self._open() as db:
+            rows = db.execute("select parameter from refused where model = ?", (model,)).fetchall()
+        return frozenset(parameter for (parameter,) in rows)
+
     def forgive(self) -> None:
-        """Let a new session of the run try every endpoint again. What was spent stays."""
+        """Let a new session of the run try every endpoint and every parameter again. What was spent
+        stays."""
         if self.path.exists():
             with self._open() as db:
                 db.execute("delete from given_up")
                 db.execute("delete from held")
+                db.execute("delete from refused")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

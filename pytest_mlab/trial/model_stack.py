@@ -101,6 +101,7 @@ def _provider(job: Job, journal: Journal) -> ModelClient:
     Raises ConfigError for a window that makes no sense."""
     from pytest_mlab.models.limiter import RunLimiter, window_from
     from pytest_mlab.models.litellm_client import LitellmClient
+    from pytest_mlab.models.refused import Refusals
     from pytest_mlab.models.text_tools import TextTools
 
     shared = Shared(job.run.path)
@@ -118,7 +119,10 @@ def _provider(job: Job, journal: Journal) -> ModelClient:
     limiter = RunLimiter(shared, shared.path, limits, charge, window=window, note=note)
     # Below the recorder: a recording holds the tool calls that the agent got, whatever protocol
     # brought them.
-    return TextTools(LitellmClient(limiter=limiter, settings=job.settings.of_model))
+    provider = LitellmClient(
+        limiter=limiter, settings=job.settings.of_model, refusals=Refusals(shared)
+    )
+    return TextTools(provider)
 
 
 # --- recordings ---

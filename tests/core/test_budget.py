@@ -50,6 +50,22 @@ def test_a_trial_without_calls_cost_nothing_and_a_free_call_is_priced() -> None:
     assert Ledger().with_call(Usage(1, 1), 0.0).known_cost == 0.0
 
 
+ANY_COUNT = st.integers(-(10**30), 10**30)
+
+
+@given(
+    st.builds(Usage, ANY_COUNT, ANY_COUNT, ANY_COUNT, ANY_COUNT), st.one_of(st.none(), st.floats())
+)
+def test_nothing_in_a_ledger_ever_falls(usage: Usage, cost: float | None) -> None:
+    before = Ledger(usage=Usage(7, 5, 3, 1), cost=0.5)
+    after = before.with_call(usage, cost)
+    assert after.cost >= before.cost
+    assert after.usage.prompt_tokens >= 7
+    assert after.usage.completion_tokens >= 5
+    assert after.usage.cached_tokens >= 3
+    assert after.usage.reasoning_tokens >= 1
+
+
 def test_a_ledger_moves_only_by_its_own_steps() -> None:
     ledger = Ledger().with_step().with_step().at(12.5)
     assert (ledger.steps, ledger.seconds, ledger.model_calls) == (2, 12.5, 0)

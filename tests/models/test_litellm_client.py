@@ -143,8 +143,9 @@ class TestCost:
     ) -> None:
         server.restart([say("one two three", usage=False)])
         reply = client.complete(ask(model="gpt-4-turbo"))
-        assert reply.usage == Usage(2, 3)
-        assert reply.cost == pytest.approx(2 * 10e-6 + 3 * 30e-6)
+        assert reply.usage == Usage(10, 3)
+        assert "reports no usage" in reply.remark
+        assert reply.cost == pytest.approx(10 * 10e-6 + 3 * 30e-6)
 
 
 FAULTS: list[tuple[str, script.Reply, type[ModelError], int]] = [

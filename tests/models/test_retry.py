@@ -33,6 +33,7 @@ def test_what_the_provider_asks_is_the_least() -> None:
         ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
         ({"retry-after": "-3"}, 0.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
     ],
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:

@@ -88,6 +88,17 @@ def test_who_gives_an_endpoint_up_first_is_remembered_until_the_next_session(
     assert shared.spending().dollars == 1.0
 
 
+def test_refused_parameters_are_remembered_until_the_next_session(tmp_path: Path) -> None:
+    shared = Shared(tmp_path)
+    assert shared.refused("m") == frozenset()
+    shared.refuse("m", "stop")
+    shared.refuse("m", "stop")
+    assert Shared(tmp_path).refused("m") == {"stop"}
+    assert Shared(tmp_path).refused("another") == frozenset()
+    shared.forgive()
+    assert shared.refused("m") == frozenset()
+
+
 def test_the_longest_hold_counts(tmp_path: Path) -> None:
     now = Now()
     shared = Shared(tmp_path, now)

@@ -274,7 +274,8 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         headers = {name.lower(): value for name, value in self.headers.items()}
         request, reply, closing = self.server.scripted.take(self.path, headers, json.loads(raw))
-        if not self.path.endswith("/chat/completions"):
+        # Answers have the form of one API; errors and lost connections are the same for all.
+        if reply.kind == "answer" and not self.path.endswith("/chat/completions"):
             reply = _error(404, f"Unknown path {self.path}", "invalid_request_error", None)
         if reply.kind == "hang":
             closing.wait()
