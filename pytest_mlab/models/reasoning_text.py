@@ -2,7 +2,7 @@
 
 A tag counts where a model's own stands, and nowhere else:
 
-- an opening tag at the beginning of a line, a closing tag anywhere;
+- an opening tag at the beginning or the end of a line, a closing tag anywhere;
 - neither in a fenced code block, nor in a JSON object (a tool call's arguments), nor in quotation
   marks or backticks: there, tags are content.
 
@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 _NAMES = r"(?:think|thinking|thought|reasoning|seed:think|budget:thinking)"
 _TAG = re.compile(
-    rf"<(?P<close>/?){_NAMES}(?:\s[^<>\n]*)?>|(?-i:\[(?P<end>/?)THINK\])|◁(?P<last>/?)think▷",
+    rf"<(?P<close>/?){_NAMES}(?:\s[^<>\n]*)?>|(?-i:\[(?P<end>/?)THINK\])|◁(?P<last>/?)think▷"
+    r"|<\|(?:START_THINKING|begin_of_thought|(?P<over>END_THINKING|end_of_thought))\|>",
     re.IGNORECASE,
 )
 _MESSAGE = re.compile(
@@ -126,18 +127,26 @@ def _next(text: str, at: int) -> _Tag | None:
             if not content:
                 return tag
             content -= 1
-        elif not text[at : tag.start].rpartition("\n")[2].strip():
+        elif not text[at : tag.start].rpartition("\n")[2].strip() or _ends_line(text, tag):
             return tag
         else:
             content += 1
     return None
 
 
+def _ends_line(text: str, tag: _Tag) -> bool:
+    return text[tag.stop :].lstrip(" \t")[:1] in ("", "\n")
+
+
 def _tags(text: str, at: int) -> Iterator[_Tag]:
     """All tags from ``at`` on that are not quoted."""
     for match in _TAG.finditer(text, at):
         if not _is_quoted(text, match.start(), match.end()):
-            yield _Tag(match.start(), match.end(), any(match.group("close", "end", "last")))
+            yield _Tag(match.start(), match.end(), _closes(match))
+
+
+def _closes(match: re.Match[str]) -> bool:
+    return any(match.group("close", "end", "last", "over"))
 
 
 def _is_quoted(text: str, start: int, stop: int) -> bool:
@@ -172,7 +181,7 @@ def _forgotten(text: str, begin: int, end: int) -> int:
     """Where a closing tag that nothing in the block opens has a line of its own, else ``end``."""
     depth = 0
     for match in _TAG.finditer(text, begin, end):
-        depth += -1 if any(match.group("close", "end", "last")) else 1
+        depth += -1 if _closes(match) else 1
         line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
         if depth < 0 and line.strip() == match[0]:
             return match.start()

@@ -22,6 +22,8 @@ ANSWER = 'Action: List Files\nAction Input: {"dir_path": "."}'
         (f"<Reasoning>hm</Reasoning>\n{ANSWER}", ["hm"], ANSWER),
         (f"[THINK]hm[/THINK]{ANSWER}", ["hm"], ANSWER),
         (f"◁think▷hm◁/think▷{ANSWER}", ["hm"], ANSWER),
+        (f"<|START_THINKING|>hm<|END_THINKING|>{ANSWER}", ["hm"], ANSWER),
+        (f"Sure. <think>\n{ANSWER}\n</think>\n{ANSWER}", [ANSWER], f"Sure. \n{ANSWER}"),
         # only the closing tag: the opening one stood in the prompt
         (f"Action: Final Answer\n</think>\n{ANSWER}", ["Action: Final Answer"], ANSWER),
         (f"I call \"Final Answer\"</think>{ANSWER}", ['I call "Final Answer"'], ANSWER),
