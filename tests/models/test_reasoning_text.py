@@ -88,7 +88,7 @@ words = st.text("ab \n.", max_size=12)
 tags = st.sampled_from(["<think>", "</think>", "<THINKING>", "</reasoning>"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(words, words, st.booleans())
 def test_no_word_of_reasoning_is_in_the_answer(inside: str, after: str, opened: bool) -> None:
     text = f"{'<think>' if opened else ''}SECRET{inside}</think>\n{after}"
@@ -98,7 +98,7 @@ def test_no_word_of_reasoning_is_in_the_answer(inside: str, after: str, opened: 
     assert reasoning == (f"SECRET{inside}".strip(),)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(st.one_of(words, tags, st.just("```\n"), st.just('{"a": "')), max_size=9))
 def test_nothing_is_lost_or_invented(parts: list[str]) -> None:
     text = "".join(parts)
