@@ -138,6 +138,7 @@ def _open_sandbox(job: Job, agent: Agent) -> _Opened:
         if gateway:
             gateway.close()
         raise
+    workspace.inside = connection.locate(".")
     places = {word: connection.locate(mount.target) for word, mount in shown.items()}
     return _Opened(workspace, sandbox, connection, gateway, places)
 

@@ -23,7 +23,7 @@ from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
 from pytest_mlab.trial.actions import definitions
-from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, perform
+from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, as_meant, perform
 from pytest_mlab.trial.program import Call, ProgramRun, Programs, said, shortened_words
 from pytest_mlab.trial.restoring import bring_back
 from pytest_mlab.trial.steps import StepRecorder
@@ -156,6 +156,7 @@ class TrialEnvironment:
             # calls of the edit and fast models pass.
             self._context.timeout = timeout
             begin = time.monotonic()
+            action = as_meant(self._definitions, action)
             try:
                 answer = perform(self._definitions, self._context, action)
             except MlabError as error:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pytest_mlab.core.sandbox_api import Mount
 from pytest_mlab.errors import MlabError, StoreError
+from pytest_mlab.sandboxes.opening import WORKSPACE
 from pytest_mlab.store.content import hash_fd, open_regular
 
 _HASH_ALWAYS = 1 << 20
@@ -72,6 +73,8 @@ class Workspace:
         self._targets = {mount.target: os.fspath(mount.source) for mount in mounts}
         self._protected: dict[str, _Protected] = {}
         self._frozen = False
+        self.inside = WORKSPACE
+        """The workspace's path as code in the sandbox sees it; set once the sandbox is open."""
 
     @property
     def mounted(self) -> tuple[str, ...]:
@@ -98,8 +101,9 @@ class Workspace:
     def locate(self, rel: str, *, write: bool = False) -> Path:
         """The path on this machine of a path of the workspace, mounts included.
 
-        Raises PathRefused for paths that lead out of the workspace (also through links) and, with
-        ``write``, for read-only ones. Nothing has to exist there."""
+        It may be absolute, as the sandbox or this machine names it. Raises PathRefused for paths
+        that lead out of the workspace (also through links) and, with ``write``, for read-only
+        ones. Nothing has to exist there."""
         return self.resolve(rel, write=write).path
 
     def resolve(self, rel: str, *, write: bool = False) -> Place:
@@ -110,14 +114,10 @@ class Workspace:
             )
         if len(rel) > _LONGEST:
             raise PathRefused(f"{rel[:80]}... cannot be a path: it has {len(rel)} characters")
-        if os.path.isabs(rel):
-            raise PathRefused(
-                f"{rel} is absolute; give a path relative to the workspace, such as train.py"
-            )
         root = os.fspath(self.root)
         # Links are followed here and then the result is judged. A test of the text alone would let
         # a link lead anywhere.
-        real = os.path.realpath(os.path.join(root, rel))
+        real = os.path.realpath(os.path.join(root, self._relative(rel)))
         # With the separator: /runs/work2 begins with /runs/work too.
         if real != root and not real.startswith(root + os.sep):
             raise PathRefused(f"{rel} leads out of the workspace; only files inside it can be used")
@@ -134,6 +134,20 @@ class Workspace:
                     inside, os.path.dirname(source), (os.path.basename(source), *parts[count:])
                 )
         return Place(inside, root, parts)
+
+    def _relative(self, path: str) -> str:
+        """``path`` relative to the workspace; an absolute one as tracebacks and scripts show it,
+        below the workspace. Raises PathRefused for other absolute ones."""
+        if not os.path.isabs(path):
+            return path
+        one_slash = f"/{path.lstrip('/')}"
+        for base in dict.fromkeys((self.inside, WORKSPACE, os.fspath(self.root))):
+            if one_slash == base or one_slash.startswith(base.rstrip("/") + "/"):
+                return one_slash[len(base) :].strip("/") or "."
+        raise PathRefused(
+            f"{path} is absolute and not below {self.inside}; give a path relative to the"
+            " workspace, such as train.py"
+        )
 
     def is_read_only(self, inside: str) -> bool:
         """True when the (resolved, relative) path may not be written: public data and the task's

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pytest_mlab.core.actions import Action, ActionSpec
 from pytest_mlab.core.agent_api import Person
+from pytest_mlab.core.calls import action_name, fitting, unknown
 from pytest_mlab.core.model_api import Model
 from pytest_mlab.core.sandbox_api import Connection
 from pytest_mlab.core.task import Resources
@@ -108,6 +107,16 @@ def action(
     return define
 
 
+def as_meant(definitions: Mapping[str, ActionDefinition], action: Action) -> Action:
+    """``action`` by the name and with the arguments that it means; as it is when it cannot be
+    done."""
+    definition = definitions.get(action_name(action.name, definitions) or "")
+    if definition is None:
+        return action
+    arguments = fitting(definition.spec, action.args)
+    return Action(definition.spec.name, action.args if isinstance(arguments, str) else arguments)
+
+
 def perform(
     definitions: Mapping[str, ActionDefinition], context: ActionContext, action: Action
 ) -> ActionAnswer:
@@ -115,10 +124,10 @@ def perform(
 
     Raises ProviderError, BudgetExhausted and SandboxError.
     """
-    definition = definitions.get(action.name)
+    definition = definitions.get(action_name(action.name, definitions) or "")
     if definition is None:
         return ActionAnswer(unknown(action.name, list(definitions)), ok=False)
-    arguments = checked(definition.spec, action.args)
+    arguments = fitting(definition.spec, action.args)
     if isinstance(arguments, str):
         return ActionAnswer(arguments, ok=False)
     try:
@@ -137,60 +146,6 @@ def perform(
     except OSError as error:
         return ActionAnswer(f"{action.name}: {error.strerror or error}", ok=False)
     return ActionAnswer(answer) if isinstance(answer, str) else answer
-
-
-def unknown(name: str, names: list[str]) -> str:
-    """The answer to an action that does not exist: all names, the nearest first."""
-    # The name is whatever a model wrote, so it may have any type and any length.
-    folded = {n.casefold(): n for n in names}
-    asked = str(name).casefold()
-    begun = [n for n in names if asked and n.casefold().startswith(asked)]
-    near = begun + [
-        folded[n]
-        for n in difflib.get_close_matches(asked, list(folded), n=3)
-        if folded[n] not in begun
-    ]
-    ordered = near + [n for n in names if n not in near]
-    return f"There is no action {str(name)[:80]!r}. The actions are: {', '.join(ordered)}."
-
-
-def checked(spec: ActionSpec, args: Any) -> dict[str, Any] | str:
-    """The arguments, with digits as numbers where the spec wants a number; or a text with the fault
-    and the usage."""
-    if not isinstance(args, Mapping):
-        return _wrong(spec, f"arguments are an object, not a {type(args).__name__}")
-    properties = spec.schema["properties"]
-    missing = [name for name in spec.schema["required"] if name not in args]
-    extra = [str(name)[:80] for name in args if name not in properties]
-    if missing or extra:
-        faults = [f"missing {', '.join(missing)}"] if missing else []
-        faults += [f"unknown {', '.join(extra)}"] if extra else []
-        return _wrong(spec, "; ".join(faults))
-    found: dict[str, Any] = {}
-    for name, value in args.items():
-        if properties[name]["type"] == "string":
-            if not isinstance(value, str):
-                return _wrong(spec, f"{name} is a {type(value).__name__}, expected text")
-            value = value.encode("utf-8", "replace").decode()  # lone surrogates fit in no file
-        # isdecimal() and not isdigit(): the latter accepts characters such as ², which int()
-        # refuses.
-        elif isinstance(value, str) and value.strip().isdecimal():
-            value = int(value)
-        # In Python, True is an int.
-        elif not isinstance(value, int) or isinstance(value, bool):
-            return _wrong(spec, f"{name} is {value!r:.80}, expected a whole number")
-        found[name] = value
-    return found
-
-
-def usage(spec: ActionSpec) -> str:
-    """An action's usage on one line."""
-    shown = {name: f"<{about['description']}>" for name, about in spec.schema["properties"].items()}
-    return f"{spec.name} {json.dumps(shown, ensure_ascii=False)}"
-
-
-def _wrong(spec: ActionSpec, fault: str) -> str:
-    return f"{spec.name}: wrong arguments: {fault}. Usage: {usage(spec)}"
 
 
 def shortened(text: str, hint: str = "", limit: int = SHOWN) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from pytest_mlab.core.actions import Action
 from pytest_mlab.trial.actions import definitions
-from pytest_mlab.trial.actions.base import checked, shortened, unknown
+from pytest_mlab.trial.actions.base import shortened
 from tests.trial.conftest import MakeTrial
 
 SPECS = {name: definition.spec for name, definition in definitions().items()}
@@ -99,24 +100,9 @@ def test_wrong_arguments_get_the_usage(
     )
 
 
-@pytest.mark.parametrize(("given", "taken"), [(3, 3), ("3", 3), (" 12 ", 12)])
-def test_whole_numbers_may_be_digits(given: object, taken: int) -> None:
-    args = {"script_name": "a", "start_line_number": given, "end_line_number": 5}
-    assert checked(SPECS["Inspect Script Lines"], args) == {**args, "start_line_number": taken}
-
-
-@pytest.mark.parametrize("given", [1.5, "x", None, True, "-1", [1]])
-def test_other_numbers_are_refused(given: object) -> None:
-    args = {"script_name": "a", "start_line_number": given, "end_line_number": 5}
-    found = checked(SPECS["Inspect Script Lines"], args)
-    assert isinstance(found, str)
-    assert "start_line_number" in found
-    assert "expected a whole number" in found
-
-
 @pytest.mark.parametrize(
     ("asked", "first"),
-    [("List files", "List Files"), ("ReadFile", "Read File"), ("Edit Script", "Edit Script (AI)")],
+    [("List Filse", "List Files"), ("Read", "Read File"), ("Edit Scr", "Edit Script (AI)")],
 )
 def test_an_unknown_action_gets_all_names_nearest_first(
     make_trial: MakeTrial, asked: str, first: str
@@ -127,8 +113,14 @@ def test_an_unknown_action_gets_all_names_nearest_first(
     assert all(name in seen.text for name in ARGUMENTS)
 
 
-def test_a_very_long_unknown_name_is_cut() -> None:
-    assert len(unknown("x" * 10_000, ["A"])) < 200
+def test_an_action_is_done_and_written_down_as_it_is_meant(make_trial: MakeTrial) -> None:
+    trial = make_trial()
+    seen = trial.do("functions.write_file<|channel|>commentary", fileName="a.txt", content=3)
+    assert seen.ok
+    assert (trial.root / "a.txt").read_text() == "3"
+    assert trial.env.history[-1].action == Action(
+        "Write File", {"file_name": "a.txt", "content": "3"}
+    )
 
 
 def test_texts_are_cut_in_the_middle() -> None:
