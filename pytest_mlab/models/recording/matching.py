@@ -45,7 +45,7 @@ VOLATILE: tuple[tuple[str, re.Pattern[str]], ...] = (
             re.ASCII,
         ),
     ),
-    ("<size>", re.compile(r"\b\d+ bytes(?= are kept as| left out| of \d+ bytes)")),
+    ("<size>", re.compile(r"\b\d+ (?:bytes|characters)(?= are kept as| left out| of \d+ bytes)")),
 )
 """What is replaced before requests are compared: points in time, times of day and of progress bars,
 rates, durations, files below /tmp, addresses in memory, process numbers, and the sizes in the

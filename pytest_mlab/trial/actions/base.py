@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -88,22 +88,28 @@ class ActionDefinition:
 
 
 def action(
-    name: str, summary: str, *, returns: str, order: int = 1000, **arguments: tuple[type, str]
+    name: str,
+    summary: str,
+    *,
+    returns: str,
+    order: int = 1000,
+    optional: Sequence[str] = (),
+    **arguments: tuple[type, str],
 ) -> Callable[[ActionFunction], ActionDefinition]:
     """Make the decorated function an action.
 
     ``name``, ``summary`` (a sentence) and ``returns`` (what the observation holds) are for the
-    agent. ``arguments`` are ``name=(str or int, description)``; all are required, and the function
-    gets them checked, by name. It returns the observation's text, or an :class:`ActionAnswer`, and
-    raises :class:`ActionError` with a text for the agent. Agents see actions by ``order``: those of
-    pytest-mlab have 10 to 170."""
+    agent. ``arguments`` are ``name=(str or int, description)``; those in ``optional`` may be left
+    out. The function gets them checked, by name. It returns the observation's text, or an
+    :class:`ActionAnswer`, and raises :class:`ActionError` with a text for the agent. Agents see
+    actions by ``order``: those of pytest-mlab have 10 to 170."""
     schema = {
         "type": "object",
         "properties": {
             argument: {"type": "integer" if kind is int else "string", "description": text}
             for argument, (kind, text) in arguments.items()
         },
-        "required": list(arguments),
+        "required": [argument for argument in arguments if argument not in optional],
         "additionalProperties": False,
     }
 
@@ -173,6 +179,9 @@ def checked(spec: ActionSpec, args: Any) -> dict[str, Any] | str:
         return _wrong(spec, "; ".join(faults))
     found: dict[str, Any] = {}
     for name, value in args.items():
+        # Models write null for what they leave out.
+        if value is None and name not in spec.schema["required"]:
+            continue
         if properties[name]["type"] == "string":
             if not isinstance(value, str):
                 return _wrong(spec, f"{name} is a {type(value).__name__}, expected text")

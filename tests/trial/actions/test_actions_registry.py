@@ -10,6 +10,7 @@ from pytest_mlab.trial.actions import definitions
 from pytest_mlab.trial.actions.base import checked, shortened, unknown
 from tests.trial.conftest import MakeTrial
 
+OPTIONAL = {"containing"}
 SPECS = {name: definition.spec for name, definition in definitions().items()}
 ARGUMENTS = {
     "List Files": ["dir_path"],
@@ -19,6 +20,7 @@ ARGUMENTS = {
     "Copy File": ["source", "destination"],
     "Undo Edit Script": ["script_name"],
     "Execute Script": ["script_name"],
+    "Read Output": ["step_number", "start_character", "containing"],
     "Python REPL": ["command"],
     "Request Help": ["request"],
     "Final Answer": ["final_answer"],
@@ -46,6 +48,7 @@ def test_there_are_the_benchmarks_actions_with_its_arguments() -> None:
         "Copy File",
         "Undo Edit Script",
         "Execute Script",
+        "Read Output",
         "Request Help",
         "Final Answer",
         "Understand File",
@@ -67,7 +70,7 @@ def test_every_schema_is_closed_and_described(name: str) -> None:
     spec = SPECS[name]
     assert spec.schema["type"] == "object"
     assert spec.schema["additionalProperties"] is False
-    assert spec.schema["required"] == ARGUMENTS[name]
+    assert spec.schema["required"] == [a for a in ARGUMENTS[name] if a not in OPTIONAL]
     assert all(
         p["type"] in ("string", "integer") and p["description"]
         for p in spec.schema["properties"].values()
@@ -103,6 +106,11 @@ def test_wrong_arguments_get_the_usage(
 def test_whole_numbers_may_be_digits(given: object, taken: int) -> None:
     args = {"script_name": "a", "start_line_number": given, "end_line_number": 5}
     assert checked(SPECS["Inspect Script Lines"], args) == {**args, "start_line_number": taken}
+
+
+def test_what_is_optional_may_be_null() -> None:
+    args = {"step_number": 1, "start_character": 1}
+    assert checked(SPECS["Read Output"], {**args, "containing": None}) == args
 
 
 @pytest.mark.parametrize("given", [1.5, "x", None, True, "-1", [1]])
