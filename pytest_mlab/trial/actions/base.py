@@ -46,10 +46,10 @@ class ActionAnswer(NamedTuple):
 class ActionContext:
     """The trial as actions see it.
 
-    ``limits`` are the sandbox's. ``step`` is the number of the current step, which may run a
-    command for ``timeout`` seconds (None: as long as the trial has time). ``backups`` names the
-    versions that edits replaced, by file, oldest first (None: there was no file). ``helper``
-    answers Request Help."""
+    ``limits`` and ``network`` are the sandbox's. ``step`` is the number of the current step, which
+    may run a command for ``timeout`` seconds (None: as long as the trial has time). ``backups``
+    names the versions that edits replaced, by file, oldest first (None: there was no file).
+    ``helper`` answers Request Help."""
 
     workspace: Workspace
     connection: Connection
@@ -61,6 +61,7 @@ class ActionContext:
     timeout: float | None = None
     backups: dict[str, list[str | None]] = field(default_factory=dict)
     backup_count: int = 0
+    network: bool = True
     helper: Person | None = None
 
     def keep(self, fd: int) -> str:

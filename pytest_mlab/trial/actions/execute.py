@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import signal
 from collections.abc import Mapping
 from typing import Any
 
 from pytest_mlab.core.sandbox_api import Execution
 from pytest_mlab.core.task import Resources
-from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, ActionError, action
+from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, action
+from pytest_mlab.trial.actions.script_command import script_command
 from pytest_mlab.trial.outputs import Output, step_path
 
 KEEP = 1 << 17
@@ -20,23 +22,28 @@ REPL_KEEP = 1 << 20
 """Bytes of output of the Python process that are kept; it comes as one piece."""
 
 
+_TRIED_NETWORK = re.compile(
+    rb"No matching distribution found|externally-managed-environment|network was disabled"
+    rb"|[Nn]ame resolution|NameResolutionError|Name or service not known|[Cc]ould not resolve host"
+    rb"|[Nn]etwork is unreachable|getaddrinfo failed|unable to resolve host|CondaHTTPError"
+    rb"|OfflineError|LocalEntryNotFoundError"
+)
+"""What programs print when there is no network: pip and uv, Python's socket and what stands on it,
+curl, wget, git, conda, the Hugging Face hub."""
+
+
 @action(
     "Execute Script",
-    "Runs a Python script in the workspace and waits for its end.",
+    "Runs a Python script (or a shell script, .sh) of the workspace and waits for its end.",
     returns="What it printed to stdout and stderr, and how it ended.",
     order=40,
-    script_name=(str, "a Python script of the workspace"),
+    optional=("arguments",),
+    script_name=(str, "a Python or shell script of the workspace"),
+    arguments=(str, "its arguments as in a shell, such as --epochs 3; optional"),
 )
 def execute_script(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer:
-    """Run a Python script of the workspace until it ends or the trial's time is over."""
-    name = args["script_name"]
-    place = context.workspace.resolve(name)
-    if not place.path.is_file():
-        raise ActionError(f"{name} does not exist or is not a file; List Files shows what there is")
-    # Python would take a name that begins with - for an option.
-    script = place.rel if not place.rel.startswith("-") else f"./{place.rel}"
-    # -u: what was printed before a kill is not lost in a buffer.
-    argv = [context.connection.python, "-u", script]
+    """Run a script of the workspace until it ends or the trial's time is over."""
+    name, argv = script_command(context, args["script_name"], args.get("arguments", ""))
     with _output(context) as output:
         done = context.connection.execute(argv, timeout=_timeout(context), keep=KEEP, sink=output)
     return _answer(done, f"{_ended(name, done, context)}\n", done.exit_status == 0, output, context)
@@ -63,7 +70,9 @@ def python_repl(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer
             output(done.output)
     lost = " The Python process has been ended; its variables are lost." if done.killed_for else ""
     ok = not done.killed_for and done.exit_status in (0, None)
-    said = "" if ok else f"{_ended('The code', done, context)}{lost}\n"
+    said = f"{_ended('The code', done, context)}{lost}\n"
+    if ok:
+        said = f"{tried}\n" if (tried := _no_network(done, context).strip()) else ""
     return _answer(done, said, ok, output, context)
 
 
@@ -103,6 +112,7 @@ def _ended(name: str, done: Execution, context: ActionContext) -> str:
     """How the execution ended, in a sentence that leads to its output."""
     limits = context.limits
     output = "Its output:" if done.output_bytes else "It printed nothing."
+    output = f"{_no_network(done, context)}{output}"
     if (
         done.killed_for == "timeout"
         and context.timeout is not None
@@ -141,6 +151,16 @@ def _ended(name: str, done: Execution, context: ActionContext) -> str:
     if done.exit_status == 0:
         return f"{name} ran to its end. {output}"
     return f"{name} failed with exit status {done.exit_status}.{_met_limit(done, limits)} {output}"
+
+
+def _no_network(done: Execution, context: ActionContext) -> str:
+    """A sentence for a program that tried to reach the network where there is none."""
+    if context.network or not _TRIED_NETWORK.search(done.output):
+        return ""
+    return (
+        "The sandbox has no network: packages cannot be installed and nothing can be downloaded;"
+        " use what is installed. "
+    )
 
 
 def _met_limit(done: Execution, limits: Resources) -> str:

@@ -10,7 +10,7 @@ from pytest_mlab.trial.actions import definitions
 from pytest_mlab.trial.actions.base import checked, shortened, unknown
 from tests.trial.conftest import MakeTrial
 
-OPTIONAL = {"containing"}
+OPTIONAL = {"arguments", "containing"}
 SPECS = {name: definition.spec for name, definition in definitions().items()}
 ARGUMENTS = {
     "List Files": ["dir_path"],
@@ -19,7 +19,7 @@ ARGUMENTS = {
     "Append File": ["file_name", "content"],
     "Copy File": ["source", "destination"],
     "Undo Edit Script": ["script_name"],
-    "Execute Script": ["script_name"],
+    "Execute Script": ["script_name", "arguments"],
     "Read Output": ["step_number", "start_character", "containing"],
     "Python REPL": ["command"],
     "Request Help": ["request"],

@@ -205,6 +205,30 @@ def test_a_limit_that_a_script_met_by_itself_is_said(
     )
 
 
+PIP = b"ERROR: No matching distribution found for x\n"
+DNS = b"socket.gaierror: [Errno -3] Temporary failure in name resolution\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "network", "said"), [(PIP, False, True), (DNS, False, True), (PIP, True, False)]
+)
+def test_a_try_to_reach_the_network_is_answered_in_words(
+    make_trial: MakeTrial, output: bytes, network: bool, said: bool
+) -> None:
+    connection = FakeConnection(Execution(1, output, len(output), 1.0))
+    trial = make_trial(env={"a.py": b""}, connection=connection, network=network)
+    words = "The sandbox has no network: packages cannot be installed"
+    for name, args in (
+        ("Execute Script", {"script_name": "a.py"}),
+        ("Python REPL", {"command": "1"}),
+    ):
+        seen = trial.do(name, **args).text
+        assert (words in seen.partition("Its output:")[0]) is said
+        assert seen.endswith(output.decode())
+        connection.end = Execution(0, output, len(output), 1.0)
+    assert (words in trial.do("Python REPL", command="1").text) is said
+
+
 @pytest.mark.parametrize(
     ("end", "said"),
     [
