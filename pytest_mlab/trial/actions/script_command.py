@@ -31,6 +31,8 @@ class ScriptCommand(NamedTuple):
 def script_command(context: ActionContext, name: str, arguments: str) -> ScriptCommand:
     """The command for the script ``name``, which may be followed by its arguments. Raises
     ActionError, PathRefused."""
+    if arguments and not _is_file(context, name) and _is_file(context, f"{name} {arguments}"):
+        name, arguments = f"{name} {arguments}", ""  # a name with spaces, entered by a person
     name, words = _found(context, name)
     words += _words(arguments)
     rel = context.workspace.resolve(name).rel
@@ -47,26 +49,28 @@ def script_command(context: ActionContext, name: str, arguments: str) -> ScriptC
 
 def _found(context: ActionContext, name: str) -> tuple[str, list[str]]:
     """The script's name and the arguments behind it: ``train.py --epochs 3``, ``python a.py``."""
-    refused = None
-    try:
-        if context.workspace.resolve(name).path.is_file():
-            return name, []
-    except PathRefused as error:
-        refused = error
+    if _is_file(context, name):
+        return name, []
     try:
         words = shlex.split(name)
     except ValueError:
         words = []
     while len(words) > 1 and words[0] in _STARTERS:
         del words[0]
-    if words and words[0] != name and context.workspace.resolve(words[0]).path.is_file():
+    if words and words[0] != name and _is_file(context, words[0]):
         return words[0], words[1:]
-    if refused is not None:
-        raise refused
+    context.workspace.resolve(name)  # says what is wrong with a path that leads out
     raise ActionError(
         f"{name} does not exist or is not a file{_near(context, name)}; List Files shows what there"
         " is"
     )
+
+
+def _is_file(context: ActionContext, name: str) -> bool:
+    try:
+        return context.workspace.resolve(name).path.is_file()
+    except PathRefused:
+        return False
 
 
 def _words(arguments: str) -> list[str]:

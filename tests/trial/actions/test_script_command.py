@@ -29,6 +29,7 @@ NOTEBOOK = json.dumps(
         ({"script_name": "./a.py"}, ["a.py"]),
         ({"script_name": "my dir/my script.py", "arguments": "x"}, ["my dir/my script.py", "x"]),
         ({"script_name": "'my dir/my script.py' x"}, ["my dir/my script.py", "x"]),
+        ({"script_name": "my", "arguments": "dir/my script.py"}, ["my dir/my script.py"]),
         ({"script_name": "-c.py", "arguments": "-v"}, ["./-c.py", "-v"]),
     ],
 )  # fmt: skip
