@@ -12,6 +12,7 @@ from typing import NamedTuple
 _FENCE = re.compile(r"([ \t]*)(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*?)[ \t]*$")
 _IN_LINE = re.compile(r"(`{3,})([^`\n]+)\1")
 _MARKDOWN = ("markdown", "md", "rst", "text", "txt")
+_NO_PROGRAM = "``` (\n"
 _MOST = 200
 """Readings of an answer that are tried at most."""
 
@@ -71,8 +72,11 @@ def unfenced(
     # The ordinary answer: one block, which begins it.
     if len(fences) == 2 and len(readings) == 2 and not "".join(lines[: fences[0].line]).strip():
         return _text(lines, readings[0])
-    readings = _after_quotes(lines, [*readings, whole], before)
-    if fits is not None:
+    if "".join(lines[: fences[0].line]).strip():
+        readings.append(whole)
+    readings = _after_quotes(lines, readings, before)
+    # In the middle of a string everything fits, and so says nothing.
+    if fits is not None and not fits(_NO_PROGRAM):
         for reading in sorted(readings, key=lambda r: (-r.size, -r.begin)):
             text = _text(lines, reading)
             if text.strip() and fits(text):

@@ -13,7 +13,7 @@ from pytest_mlab.store.content import copy_content
 from pytest_mlab.trial.actions import prompts
 from pytest_mlab.trial.actions.answers import fence_around, unfenced
 from pytest_mlab.trial.actions.base import SHOWN, ActionContext, ActionError, action, ask, shortened
-from pytest_mlab.trial.actions.file_text import FileText, NotText
+from pytest_mlab.trial.actions.file_text import FileText, NotText, decoded
 from pytest_mlab.trial.actions.files import TEXT_LIMIT, read_bytes
 from pytest_mlab.trial.workspace import NEW_FILE
 
@@ -45,7 +45,7 @@ def edit_script(context: ActionContext, args: Mapping[str, Any]) -> str:
     wanted = prompts.EDIT.substitute(
         name=name, content=before, instruction=args["edit_instruction"], fence=fence_around(before)
     )
-    after = _rewritten(context, wanted, before, save, file.rewritten)
+    after = _rewritten(context, wanted, before, file, save, file.rewritten)
     return _saved(context, file, save, after)
 
 
@@ -90,7 +90,7 @@ def edit_segment(context: ActionContext, args: Mapping[str, Any]) -> str:
     def put(text: str) -> bytes:
         return file.replaced(first, last, text)
 
-    return _saved(context, file, save, _rewritten(context, wanted, before, save, put))
+    return _saved(context, file, save, _rewritten(context, wanted, before, file, save, put))
 
 
 def _read(context: ActionContext, name: str, limit: int) -> FileText:
@@ -100,7 +100,12 @@ def _read(context: ActionContext, name: str, limit: int) -> FileText:
 
 
 def _rewritten(
-    context: ActionContext, prompt: str, before: str, save: str, put: Callable[[str], bytes]
+    context: ActionContext,
+    prompt: str,
+    before: str,
+    file: FileText,
+    save: str,
+    put: Callable[[str], bytes],
 ) -> bytes:
     """The file with what the edit model writes in the place of ``before``; ``put`` puts it
     there."""
@@ -118,12 +123,17 @@ def _rewritten(
         except NotText:
             return False
 
-    text = unfenced(
-        reply, before, fence=fence_around(before), fits=fits if save.endswith(".py") else None
-    )
+    python = save.endswith(".py")
+    text = unfenced(reply, before, fence=fence_around(before), fits=fits if python else None)
     if not text.strip():
         raise ActionError(
             "the edit model gave no content, so nothing was changed; describe the edit more exactly"
+        )
+    prose = python and "```" not in reply and "~~~" not in reply and not fits(text)
+    if prose and _is_python(file.data):  # such as "I cannot do that."
+        raise ActionError(
+            "the edit model answered without a code block, and with its answer the file would not"
+            f" be Python, so nothing was changed; its answer begins: {reply[:200].strip()}"
         )
     return put(text)
 
@@ -213,7 +223,7 @@ def undo_edit(context: ActionContext, args: Mapping[str, Any]) -> str:
         open(context.trial.backups / kept, "rb") as file,
         context.workspace.opened(name, write=True, mode=os.fstat(file.fileno()).st_mode) as target,
     ):
-        text = file.read(4 * SHOWN).decode("utf-8", "replace")
+        text = decoded(file.read(4 * SHOWN))
         copy_content(file.fileno(), target)
     stack.pop()
     return shortened(f"The last edit of {name} has been undone. The file now is:\n\n{text}")

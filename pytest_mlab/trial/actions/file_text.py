@@ -148,6 +148,11 @@ class FileText:
             ) from None
 
 
+def decoded(data: bytes) -> str:
+    """A file's text for showing: what cannot be decoded is replaced."""
+    return data.decode(said_encoding(data) or UTF8, "replace")
+
+
 def said_encoding(data: bytes) -> str:
     """The encoding that one of the first two lines says, '' for none or one that does not hold
     ASCII as it is."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.trial.actions.base import SHOWN, ActionContext, ActionError, action, shortened
-from pytest_mlab.trial.actions.file_text import UTF8, FileText, said_encoding
+from pytest_mlab.trial.actions.file_text import FileText, decoded
 
 MAX_LISTED = 1000
 MAX_LINES = 100
@@ -36,8 +36,7 @@ def read_bytes(context: ActionContext, name: str, limit: int = TEXT_LIMIT) -> by
 def read_text(context: ActionContext, name: str) -> str:
     """A text file's content; what cannot be decoded is replaced. Raises what :func:`read_bytes`
     does."""
-    data = read_bytes(context, name)
-    return data.decode(said_encoding(data) or UTF8, "replace")
+    return decoded(read_bytes(context, name))
 
 
 @action(
@@ -70,7 +69,7 @@ def read_file(context: ActionContext, args: Mapping[str, Any]) -> str:
         size = os.fstat(fd).st_size
         if size <= TEXT_LIMIT:
             data = os.pread(fd, TEXT_LIMIT, 0)
-            binary, text = b"\0" in data[:8192], shortened(data.decode("utf-8", "replace"), _PARTS)
+            binary, text = b"\0" in data[:8192], shortened(decoded(data), _PARTS)
         else:
             # A data file may have gigabytes, so it is never read whole.
             head, tail = os.pread(fd, SHOWN // 2, 0), os.pread(fd, SHOWN // 2, size - SHOWN // 2)

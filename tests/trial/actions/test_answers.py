@@ -86,6 +86,16 @@ def test_a_quote_of_what_is_replaced_is_not_the_content() -> None:
     assert unfenced(reply, "LR = 1\n", fits=is_python) == "LR = 2\n"
 
 
+@pytest.mark.parametrize("prose", ["", "Here are the lines:\n\n"])
+def test_lines_of_a_string_are_not_judged_by_whether_they_fit(prose: str) -> None:
+    def fits(text: str) -> bool:
+        return is_python(f'"""Usage:\n{text}"""\n')
+
+    before, after = "```\npython doc.py\n```\n", "```\npython doc.py --fast\n```\n"
+    assert unfenced(f"{prose}```\n{after}```", before, fits=fits) == after
+    assert unfenced(f"{prose}```\nnew words\n```", "words\n", fits=fits) == "new words\n"
+
+
 @given(st.text(alphabet="ab \n#`~", max_size=40).filter(str.strip))
 def test_any_content_in_the_asked_fence_comes_out_as_it_was(content: str) -> None:
     content = content.removesuffix("\n") + "\n"

@@ -90,6 +90,7 @@ def test_an_edit_that_changes_nothing_says_so(make_trial: MakeTrial) -> None:
     [
         ("", "gave no content"),
         ("```\n```", "gave no content"),
+        ("I cannot do that.", "without a code block"),
         (ContextWindowError("8192 tokens"), "too long for the model (8192 tokens)"),
         (BadRequestError("bad"), "the model refused the request (bad)"),
         (ConfigError("no model for edit"), "no model for edit"),
