@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pluggy
 import pytest
 
+from pytest_mlab.core.gate import is_measured_only
 from pytest_mlab.core.trial import TrialId, TrialResult
 from pytest_mlab.core.wire import Builtin
 from pytest_mlab.errors import DataUnavailable, RequirementMissing
@@ -163,7 +164,8 @@ class Worker:
             report.longrepr = _short(item, trial.explain())
         else:
             report.sections.append(("mlab", trial.explain()))
-        if _is_soft(self._gate, trial):
+        agents = (agent.name for agent in self.directory.plan.agents)
+        if _is_soft(self._gate, trial) or is_measured_only(trial.id, agents):
             # What pytest makes of an expected failure: counted, no failure in JUnit, not run again
             # by --lf.
             report.outcome = "skipped"

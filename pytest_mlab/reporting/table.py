@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -48,7 +49,11 @@ def table(figures: RunFigures, resume: str = "") -> list[str]:
         lines += ["", *text.wrapped(text.ascii_only(problem), WIDTH, rest="  ")]
     if spent := text.about_spending(figures.spending, plan.settings.run_max_cost):
         lines += ["", spent]
+    for warning in figures.gate.warnings:
+        lines += ["", *text.wrapped(text.ascii_only(f"WARNING: {warning}"), WIDTH, rest="  ")]
     lines += ["", *gate_lines(figures.gate)]
+    if figures.gate.nothing_ran:
+        lines += ["", *text.wrapped(nothing_ran(figures), WIDTH, rest="  ")]
     return lines
 
 
@@ -56,6 +61,16 @@ _LEGEND = (
     "success: of all planned trials; improved: median over valid submissions; steps, time, tokens:"
     " median a trial; $: all trials; control: the starter code's own success"
 )
+
+
+def nothing_ran(figures: RunFigures) -> str:
+    """The sentence about a run that shows nothing of its agents, with the most frequent reason."""
+    reasons = Counter((r.outcome.value, r.reason) for r in figures.trials)
+    (outcome, reason), number = reasons.most_common(1)[0]
+    return text.ascii_only(
+        f"NOTHING RAN: none of {text.plural(len(figures.trials), 'planned trial')} shows what its"
+        f" agent can do; {number} {outcome}: {reason}"
+    )
 
 
 def gate_lines(gate: GateResult) -> list[str]:
@@ -67,7 +82,7 @@ def gate_lines(gate: GateResult) -> list[str]:
     if gate.passed:
         return lines
     for verdict in gate.verdicts:
-        if not verdict.passed or verdict.incomplete:
+        if verdict.failed or verdict.incomplete:
             lines += text.wrapped(f"{verdict.name}: {verdict.explanation}", WIDTH, "  ", "    ")
     return lines
 
