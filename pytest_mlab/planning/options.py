@@ -106,6 +106,7 @@ class MlabOptions:
     fail_under: float | None = None
     strict: bool = False
     allow_nothing: bool = False
+    debug: bool = False
     plan: bool = False
     run_dir: Path | None = None
     resume: str | None = None
@@ -322,6 +323,14 @@ TABLE: tuple[Option, ...] = (
         "allow-nothing",
         "Exit with 0, and not with 5, where every trial was skipped or ended in an error that is"
         " not the agent's",
+        kind="switch",
+        parse=switch,
+        ini="bool",
+    ),
+    Option(
+        "debug",
+        "Run agents in pytest's own process, without a time limit and with -s, so that breakpoint()"
+        " and coverage work in them; needs -n 0",
         kind="switch",
         parse=switch,
         ini="bool",

@@ -36,6 +36,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addini(option.dest, option.help.replace("%%", "%"), type=option.ini, default=None)
 
 
+# A wrapper, and the first one: before the wrapper of pytest's capture decides what to capture.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
+    """``--mlab-debug`` implies ``-s``: a debugger needs the terminal."""
+    if getattr(early_config.known_args_namespace, "mlab_debug", False):
+        early_config.known_args_namespace.capture = "no"
+    return (yield)
+
+
 # tryfirst: before xdist decides from collectonly whether to start workers, and before JUnit's
 # plugin makes its writer from xmlpath.
 @pytest.hookimpl(tryfirst=True)
@@ -46,6 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[OPTIONS] = options
+    if options.debug:
+        config.option.capture = "no"  # as load_initial_conftests() has made it
     if options.plan:
         from pytest_mlab.plugin.plan_only import collect_only
 

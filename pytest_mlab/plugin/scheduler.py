@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from pytest_mlab.plugin.roles import is_distributed, is_worker
+from pytest_mlab.plugin.roles import is_distributed, is_worker, worker_count
+from pytest_mlab.plugin.stash import OPTIONS
 
 IDLE = "mlab-idle"
 
@@ -42,6 +43,11 @@ def refuse_modes(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"--dist={mode} cannot run mlab trials: {_REFUSED[mode]}; leave --dist out, -n alone"
             " hands out one trial at a time"
+        )
+    if config.stash[OPTIONS].debug and is_distributed(config):
+        raise pytest.UsageError(
+            "--mlab-debug runs agents in the process that has the terminal, and the trials of this"
+            f" session go to {worker_count(config)} workers; to fix: add -n 0"
         )
     if config.getoption("reruns", None):
         raise pytest.UsageError(

@@ -37,5 +37,9 @@ def start(session: pytest.Session, options: MlabOptions) -> None:
     config.stash[RUN] = run
     # A controller with workers runs no item itself.
     if not is_distributed(config):
-        config.stash[WORKER] = worker = Worker(run, options, policy.mode, config.hook)
+        # A worker's own output is nobody's to read, so -s has no effect under xdist.
+        shows = config.getoption("capture") == "no" and not is_worker(config)
+        config.stash[WORKER] = worker = Worker(
+            run, options, policy.mode, config.hook, shows_output=shows
+        )
         config.pluginmanager.register(worker, "mlab-worker")

@@ -7,6 +7,7 @@ failure."""
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Generator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -37,10 +38,25 @@ if TYPE_CHECKING:
 WIDTH = 80
 
 
-class Worker:
-    """Runs trials and words their reports; registered where items run."""
+QUITS = (KeyboardInterrupt, pytest.exit.Exception)
+"""What ends the session when an agent raises it in this process: Ctrl-C, and a debugger's quit."""
 
-    def __init__(self, run: Run, options: MlabOptions, gate: str, hook: pluggy.HookRelay) -> None:
+
+class Worker:
+    """Runs trials and words their reports; registered where items run.
+
+    ``shows_output``: what agents print is shown at once, as of tests with ``-s``."""
+
+    def __init__(
+        self,
+        run: Run,
+        options: MlabOptions,
+        gate: str,
+        hook: pluggy.HookRelay,
+        *,
+        shows_output: bool = False,
+    ) -> None:
+        self._shows_output = shows_output
         self._run = run
         self._options = options
         self._gate = gate
@@ -109,6 +125,8 @@ class Worker:
                 self.directory.path,
                 terminal=self._run.brief.terminal,
                 on_event=self._hooks.on_event if self._hooks.wants_events else None,
+                on_output=_print if self._shows_output else None,
+                here=QUITS if self._options.debug else None,
             )
         try:
             with kept(self._run.brief.terminal):
@@ -175,6 +193,11 @@ class Worker:
     def pytest_sessionfinish(self) -> None:
         """End the server of trials."""
         self.close()
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def _is_soft(gate: str, trial: Trial) -> bool:
