@@ -14,6 +14,7 @@ from pytest_mlab.core.figure import Figure
 from pytest_mlab.core.gate import GatePolicy
 from pytest_mlab.planning import make as planning
 from pytest_mlab.planning import requirements
+from pytest_mlab.planning.gate import gate_of
 from pytest_mlab.planning.options import MlabOptions
 from pytest_mlab.planning.planned import Planned
 from pytest_mlab.plugin.announce import Downloads
@@ -34,9 +35,7 @@ from pytest_mlab.store.shared import Shared
 from pytest_mlab.trial.time_limits import trial_seconds
 
 
-def control(
-    session: pytest.Session, options: MlabOptions, policy: GatePolicy
-) -> tuple[Planned, Brief]:
+def control(session: pytest.Session, options: MlabOptions) -> tuple[Planned, Brief]:
     """Plan the run and, unless the session only collects, freeze it in its directory.
 
     Raises UsageError for what a user can fix."""
@@ -49,6 +48,7 @@ def control(
         planned = planning.make_plan(
             options, config.rootpath, probe=options.plan or not collect_only
         )
+        policy = gate_of(options, planned, config.invocation_params.args)
     if collect_only:
         collecting = CollectOnly(planned)
         config.pluginmanager.register(collecting, "mlab-selection")
@@ -56,9 +56,9 @@ def control(
             from pytest_mlab.plugin.plan_only import PlanOnly
 
             config.pluginmanager.register(PlanOnly(collecting), "mlab-plan")
-        return planned, _brief(planned, None)
+        return planned, _brief(planned, policy, None)
     # Also before the run directory: a run that asks a person is refused without a terminal.
-    brief = _brief(planned, find_terminal(config, planned.plan))
+    brief = _brief(planned, policy, find_terminal(config, planned.plan))
     with usage_errors():
         # Before the run directory is made: a usage error leaves none behind.
         figures = _own_figures(config)
@@ -110,7 +110,7 @@ def _own_figures(config: pytest.Config) -> list[Figure]:
     return figures
 
 
-def _brief(planned: Planned, terminal: Terminal | None) -> Brief:
+def _brief(planned: Planned, policy: GatePolicy, terminal: Terminal | None) -> Brief:
     budget = planned.plan.settings.budget
     tasks = {
         name: TaskBrief(
@@ -121,7 +121,7 @@ def _brief(planned: Planned, terminal: Terminal | None) -> Brief:
         )
         for name, task in planned.tasks.items()
     }
-    return Brief(planned.path, tasks, planned.blocked, terminal)
+    return Brief(planned.path, tasks, planned.blocked, policy.mode, terminal)
 
 
 def _heartbeat(config: pytest.Config, options: MlabOptions, brief: Brief) -> Heartbeat | None:

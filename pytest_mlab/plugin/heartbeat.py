@@ -19,9 +19,11 @@ import pytest
 from pytest_mlab.core.trial import Outcome, TrialId
 from pytest_mlab.errors import StoreError
 from pytest_mlab.lib.durations import format_duration
+from pytest_mlab.store import underway
 from pytest_mlab.store.events import (
     AgentEnded,
     Evaluation,
+    Event,
     ModelCall,
     Note,
     ProgramEnded,
@@ -30,8 +32,10 @@ from pytest_mlab.store.events import (
     TrialStarted,
 )
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.store.underway import UnderWay
 
 WIDTH = 80
+IN_AGENT = "in the agent's own code"
 _SHOWN = 8
 
 
@@ -70,10 +74,14 @@ class Progress:
         if result is not None:
             self._done[trial] = result.outcome
             return ""
+        now = underway.read(folder.path)
+        limit = self.run.plan.settings.budget.max_steps
+        if event is None or not isinstance(event, (AgentEnded, Evaluation, TrialFinished)):
+            if text := self._under_way(now, event, limit):
+                return text
         if event is None:
             return ""
-        limit = self.run.plan.settings.budget.max_steps
-        ago = format_duration(max(1, round(self.clock() - event.t)))
+        ago = self._since(event.t)
         if isinstance(event, TrialStarted):
             return f"step 0/{limit}, started {ago} ago"
         if isinstance(event, (StepDone, ModelCall)):
@@ -81,7 +89,7 @@ class Progress:
             money = f", ${event.ledger.cost:.2f}" if event.ledger.model_calls else ""
             return f"step {event.ledger.steps}/{limit}{money}, {did} {ago} ago"
         if isinstance(event, AgentEnded):
-            return f"being evaluated after {event.ledger.steps} steps"
+            return f"being evaluated after {event.ledger.steps} steps, {ago}"
         if isinstance(event, Evaluation):
             return "evaluated" if event.score is None else f"evaluated, score {event.score:.6g}"
         if isinstance(event, TrialFinished):
@@ -89,8 +97,22 @@ class Progress:
         if isinstance(event, ProgramEnded):
             return f"program ended {ago} ago"
         if isinstance(event, Note):
-            return f"at work, noted {event.kind} {ago} ago"
+            return f"{IN_AGENT}, {ago}"
         return f"at work, went back to step {event.step} {ago} ago"
+
+    def _under_way(self, now: UnderWay | None, event: Event | None, limit: int) -> str:
+        """What a trial does at this moment; '' where the last event says it."""
+        if now is None or (not now.what and not isinstance(event, Note)):
+            return ""
+        what = f"{now.what or IN_AGENT}, {self._since(now.since)}"
+        if now.step is None:
+            return what
+        ledger = getattr(event, "ledger", None)
+        money = f", ${ledger.cost:.2f}" if ledger is not None and ledger.model_calls else ""
+        return f"step {now.step}/{limit}{money}, {what}"
+
+    def _since(self, moment: float) -> str:
+        return format_duration(max(1, round(self.clock() - moment)))
 
 
 def _cut(line: str) -> str:

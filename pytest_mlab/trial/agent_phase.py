@@ -43,6 +43,7 @@ from pytest_mlab.store.events import AgentEnded, Note, TrialStarted
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TRACE
+from pytest_mlab.store.underway import Activity
 from pytest_mlab.suites.scripts import scripted_actions
 from pytest_mlab.trial.account import Account, TrialClock
 from pytest_mlab.trial.agent_run import breakpoint_reason, run_agent
@@ -92,7 +93,9 @@ def run_agent_phase(payload: Mapping[str, Any]) -> BaseException | None:
         try:
             # First, so that a fault in the agent's file is found without starting a sandbox.
             agent = load_planned_agent(job)
-            with contextlib.closing(_open_sandbox(job, agent)) as opened:
+            with Activity(job.dir.path).doing("opening the sandbox"):
+                sandbox = _open_sandbox(job, agent)
+            with contextlib.closing(sandbox) as opened:
                 check_packages(job.task, opened.sandbox, opened.connection)
                 return _Part(job, opened, journal, redact, payload).play(agent)
         # The same errors, raised by the agent's run, do not arrive here: run_agent() catches them.
@@ -177,6 +180,8 @@ class _Part:
         # counted.
         clock = TrialClock()
         self._account = Account(job.budget, clock=clock)
+        activity = Activity(job.dir.path)
+        self._account.doing = lambda what: activity.doing(what, self._account.ledger.steps)
         self._model = make_model(
             job,
             self._account,

@@ -3,6 +3,7 @@ recorded."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,7 @@ from pytest_mlab.trial.restoring import bring_back
 from pytest_mlab.trial.steps import StepRecorder
 from pytest_mlab.trial.workspace import Workspace
 
+_SHOWN_NAME = 40
 RUNAWAY = 1000
 """Actions refused after the trial's end until the agent counts as one that never stops."""
 
@@ -157,7 +159,8 @@ class TrialEnvironment:
             self._context.timeout = timeout
             begin = time.monotonic()
             try:
-                answer = perform(self._definitions, self._context, action)
+                with self._account.doing(str(action.name)[:_SHOWN_NAME]):
+                    answer = perform(self._definitions, self._context, action)
             except MlabError as error:
                 self._record_failed(index, action, error, begin)
                 raise
@@ -183,7 +186,8 @@ class TrialEnvironment:
         words = self._programs.argv(argv)
         begin = time.monotonic()
         if self._programs.has_model:
-            ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
+            with self._account.doing(f"program {os.path.basename(words[0])}"):
+                ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
             self._recorder.program(words, ran, begin)
         else:
             with self._lock:

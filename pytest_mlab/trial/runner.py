@@ -27,6 +27,7 @@ from pytest_mlab.sandboxes import make
 from pytest_mlab.store.events import Event
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.trialdir import AGENT_LOG, TRACE
+from pytest_mlab.store.underway import Activity
 from pytest_mlab.trial.follow import Follower, LogFollower
 from pytest_mlab.trial.here import run_here
 from pytest_mlab.trial.job import Job, scratch_of
@@ -132,7 +133,8 @@ class TrialRunner:
         if drifted := _drift(job):
             return self._give_up(job, drifted, started)
         try:
-            prepare(job.task, job.settings.data, job.cache, consent=job.settings.consent)
+            with Activity(job.dir.path).doing("preparing the data"):
+                prepare(job.task, job.settings.data, job.cache, consent=job.settings.consent)
         except SuiteError as error:
             return self._give_up(job, f"task {job.task.name}: {error}", started, Outcome.TASK_ERROR)
         remove_workspace(job.workspace)
@@ -164,7 +166,8 @@ class TrialRunner:
             "started_at": started,
         }
         seconds = finish_phase_seconds(timed=job.task.timed)
-        return self._phase(job, FINISH, FINISH_LOG, payload, seconds, events)
+        with Activity(job.dir.path).doing("being evaluated"):
+            return self._phase(job, FINISH, FINISH_LOG, payload, seconds, events)
 
     def _run_agent(self, job: Job, events: Sequence[Follower | LogFollower]) -> Ending:
         terminal = self._terminal and asdict(self._terminal)
