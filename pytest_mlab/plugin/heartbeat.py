@@ -76,9 +76,9 @@ class Progress:
             return ""
         now = underway.read(folder.path)
         limit = self.run.plan.settings.budget.max_steps
-        if event is None or not isinstance(event, (AgentEnded, Evaluation, TrialFinished)):
-            if text := self._under_way(now, event, limit):
-                return text
+        over = isinstance(event, (AgentEnded, Evaluation, TrialFinished))
+        if not over and (text := self._under_way(now, event, limit)):
+            return text
         if event is None:
             return ""
         ago = self._since(event.t)
