@@ -18,7 +18,7 @@ from pytest_mlab.planning import requirements
 from pytest_mlab.planning.options import MlabOptions
 from pytest_mlab.plugin.failures import HookFailed, call
 from pytest_mlab.plugin.junitfile import JUnitFile
-from pytest_mlab.plugin.roles import is_distributed
+from pytest_mlab.plugin.roles import is_distributed, width_of
 from pytest_mlab.plugin.selection import Selection
 from pytest_mlab.plugin.trial import nearby
 from pytest_mlab.plugin.unfinished import Unfinished
@@ -155,7 +155,8 @@ class Ending:
         self._junit.copy(run.path)
         if figures.problems:
             self._fail()
-        self._lines = [*table(figures, self._resume), *self._call_hooks(figures), *wrote]
+        shown = table(figures, self._resume, width_of(self._config))
+        self._lines = [*shown, *self._call_hooks(figures), *wrote]
 
     def _call_hooks(self, figures: RunFigures) -> list[str]:
         """The lines of users' hooks; a hook that raises becomes an error of the session."""

@@ -49,7 +49,8 @@ class Progress:
     _done: dict[TrialId, Outcome] = field(default_factory=dict)
 
     def lines(self, elapsed: float) -> list[str]:
-        """One line for the run, then one for each running trial; each at most 80 characters."""
+        """One line for the run, then one for each running trial, two where its name is long; each
+        at most 80 characters."""
         trials = self.run.plan.trials
         looks = {trial: self._look(trial) for trial in trials if trial not in self._done}
         running = [f"  {trial.name}: {text}" for trial, text in looks.items() if text]
@@ -60,7 +61,8 @@ class Progress:
         head += f" ({outcomes})" if outcomes else ""
         head += f", {len(running)} running"
         more = [f"  and {len(running) - _SHOWN} more"] if len(running) > _SHOWN else []
-        return [_cut(line) for line in (head, *running[:_SHOWN], *more)]
+        shown = (head, *running[:_SHOWN], *more)
+        return [part for line in shown for part in _parts(line)]
 
     def _look(self, trial: TrialId) -> str:
         """The state of a trial in words, '' when it has not begun or is done."""
@@ -115,8 +117,11 @@ class Progress:
         return format_duration(max(1, round(self.clock() - moment)))
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
+def _parts(line: str) -> list[str]:
+    """``line``; where it is too long for a terminal, what a trial does is on a line of its own."""
+    name, colon, text = line.partition(": ")
+    parts = [line] if len(line) <= WIDTH else [f"{name}{colon}".rstrip(), f"    {text}"]
+    return [part if len(part) <= WIDTH else part[: WIDTH - 3] + "..." for part in parts]
 
 
 class Heartbeat:

@@ -141,7 +141,7 @@ def test_a_damaged_trace_is_said_and_does_no_harm(tmp_path: Path) -> None:
     folder = run.trial(run.plan.trials[0]).path
     folder.mkdir(parents=True)
     (folder / "trace.jsonl").write_text("{}\n")
-    assert "unreadable" in lines(run)[1]
+    assert "unreadable" in lines(run)[2]
 
 
 def test_many_trials_stay_few_and_short_lines(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ class Group(Exception):  # what task groups raise, which Python 3.10 does not ha
 def ended(run: Callable[[Any], object]) -> BaseException | None:
     """How an agent with this ``run`` ends."""
     kind = type("Agent", (), {"needs_model": False, "run": lambda self, env: run(env)})
-    return run_agent(cast(Agent, kind()), cast(Environment, FakeEnvironment([])))
+    return run_agent(cast(Agent, kind()), cast(Environment, FakeEnvironment(cast(Any, None))))
 
 
 def raising(error: BaseException) -> Callable[[Any], Awaitable[None]]:
@@ -43,7 +43,7 @@ def raising(error: BaseException) -> Callable[[Any], Awaitable[None]]:
 
 
 def test_async_run_is_awaited() -> None:
-    done = []
+    done: list[int] = []
 
     async def part(number: int) -> None:
         await asyncio.to_thread(done.append, number)
