@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -23,8 +24,8 @@ from pytest_mlab.plugin.distribution import Distribution
 from pytest_mlab.plugin.ending import Ending
 from pytest_mlab.plugin.failures import call, usage_errors
 from pytest_mlab.plugin.heartbeat import Heartbeat, terminal_writer
+from pytest_mlab.plugin.refusals import refuse_bytes, refuse_modes
 from pytest_mlab.plugin.roles import is_distributed
-from pytest_mlab.plugin.scheduler import refuse_modes
 from pytest_mlab.plugin.selection import CollectOnly, Selection
 from pytest_mlab.plugin.terminal import find_terminal
 from pytest_mlab.plugin.trial import nearby
@@ -42,6 +43,8 @@ def control(session: pytest.Session, options: MlabOptions) -> tuple[Planned, Bri
     config = session.config
     collect_only = bool(config.option.collectonly)
     refuse_modes(config)
+    given = (options.run_dir, options.cache_dir, options.record, options.replay)
+    refuse_bytes([config.rootpath, Path.cwd(), *filter(None, given)])
     with usage_errors():
         # A plain --collect-only stays fast and asks for no key; --mlab-plan is there to show what
         # is missing.
