@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,6 +19,7 @@ from pytest_mlab.errors import BadRequestError, ConfigError, ContextWindowError,
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
+from pytest_mlab.trial.actions.file_text import NotText
 from pytest_mlab.trial.workspace import PathRefused, Workspace
 
 SHOWN = 30_000
@@ -66,6 +69,8 @@ class ActionContext:
         name = f"{self.backup_count:04d}"
         with open(self.trial.backups / name, "x+b") as file:
             copy_content(fd, file.fileno())
+            # Undoing an edit makes a file again that was deleted meanwhile.
+            os.fchmod(file.fileno(), stat.S_IMODE(os.fstat(fd).st_mode) | stat.S_IRUSR)
         return name
 
 
@@ -123,7 +128,7 @@ def perform(
         return ActionAnswer(arguments, ok=False)
     try:
         answer = definition.run(context, arguments)
-    except (ActionError, PathRefused) as error:
+    except (ActionError, NotText, PathRefused) as error:
         return ActionAnswer(f"{action.name}: {error}", ok=False)
     except ContextWindowError as error:
         return ActionAnswer(

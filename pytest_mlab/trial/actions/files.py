@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.trial.actions.base import SHOWN, ActionContext, ActionError, action, shortened
+from pytest_mlab.trial.actions.file_text import UTF8, FileText, said_encoding
 
 MAX_LISTED = 1000
 MAX_LINES = 100
@@ -16,8 +17,8 @@ TEXT_LIMIT = 4 << 20
 """Bytes of a file that are read as text at most."""
 
 
-def read_text(context: ActionContext, name: str, limit: int = TEXT_LIMIT) -> str:
-    """A text file's content. Raises PathRefused, ActionError for a binary or too long file."""
+def read_bytes(context: ActionContext, name: str, limit: int = TEXT_LIMIT) -> bytes:
+    """A text file's bytes. Raises PathRefused, ActionError for a binary or too long file."""
     # One byte more than allowed tells a file that is too long. Its size could change after it was
     # asked for.
     data = context.workspace.read(name, limit + 1)
@@ -29,7 +30,14 @@ def read_text(context: ActionContext, name: str, limit: int = TEXT_LIMIT) -> str
             f"{name} has more than {limit} bytes; Inspect Script Lines or Python code reads a part"
             " of it"
         )
-    return data.decode("utf-8", "replace")
+    return data
+
+
+def read_text(context: ActionContext, name: str) -> str:
+    """A text file's content; what cannot be decoded is replaced. Raises what :func:`read_bytes`
+    does."""
+    data = read_bytes(context, name)
+    return data.decode(said_encoding(data) or UTF8, "replace")
 
 
 @action(
@@ -126,7 +134,10 @@ def copy_file(context: ActionContext, args: Mapping[str, Any]) -> str:
     if workspace.resolve(source).path == workspace.resolve(destination).path:
         raise ActionError(f"{source} and {destination} are the same file")
     # The source first: when it is refused, the destination is still untouched.
-    with workspace.opened(source) as read, workspace.opened(destination, write=True) as write:
+    with (
+        workspace.opened(source) as read,
+        workspace.opened(destination, write=True, mode=os.fstat(read).st_mode) as write,
+    ):
         copy_content(read, write)
     return f"{source} has been copied to {destination}."
 
@@ -143,7 +154,7 @@ def copy_file(context: ActionContext, args: Mapping[str, Any]) -> str:
 def inspect_lines(context: ActionContext, args: Mapping[str, Any]) -> str:
     """At most 100 numbered lines of a file, and how long it is."""
     name, first, last = args["script_name"], args["start_line_number"], args["end_line_number"]
-    lines = read_text(context, name).splitlines()
+    lines = FileText(name, read_bytes(context, name)).contents()
     if first < 1 or last < first:
         raise ActionError(
             f"lines {first} to {last} are not a range; lines count from 1 (the file has"
