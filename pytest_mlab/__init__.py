@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from pytest_mlab.plugin.trial import Trial
     from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, ActionError, action
+    from pytest_mlab.trial.code import extract_code
 
 __version__ = "0.1.0"
 
@@ -50,6 +51,7 @@ _HOMES = {
     ),
     "pytest_mlab.plugin.trial": ("Trial",),
     "pytest_mlab.trial.actions.base": ("ActionAnswer", "ActionContext", "ActionError", "action"),
+    "pytest_mlab.trial.code": ("extract_code",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -86,6 +88,7 @@ __all__ = [
     "TrialResult",
     "__version__",
     "action",
+    "extract_code",
 ]
 
 
