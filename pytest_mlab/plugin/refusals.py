@@ -43,6 +43,11 @@ def refuse_modes(config: pytest.Config) -> None:
             f"--reruns={reruns} would run trials again until they pass and count them twice;"
             f" {_MORE}"
         )
+    if reruns is None and (reruns := _ini(config, "reruns")):
+        raise pytest.UsageError(
+            f"reruns={reruns} in the ini file would run trials again until they pass and count them"
+            " twice; to fix: add --reruns=0, and ask for more trials with --mlab-repeats"
+        )
     if _repeats(config) and (count := config.getoption("count", 1)) > 1:
         raise pytest.UsageError(
             f"--count={count} (pytest-repeat) would report each trial {count} times, and run it"
@@ -52,6 +57,14 @@ def refuse_modes(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"--flake-finder would report each trial many times, and run it once; {_MORE}"
         )
+
+
+def _ini(config: pytest.Config, name: str) -> str:
+    """A setting of another plugin, '' where there is none."""
+    try:
+        return str(config.getini(name) or "")
+    except ValueError:
+        return ""
 
 
 def refuse_repeats(metafunc: pytest.Metafunc) -> None:

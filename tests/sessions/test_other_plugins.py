@@ -25,12 +25,15 @@ def test_without(project: Project, absent: tuple[str, ...]) -> None:
 def test_reruns_are_refused(project: Project) -> None:
     (project.path / "conftest.py").write_text(
         "def pytest_addoption(parser):\n    parser.addoption('--reruns', type=int)\n"
+        "    parser.addini('reruns', '')\n"
     )
-    result = project.run("--mlab-agent=reference", "--reruns=2")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        ["*--reruns=2 would run trials again until they pass*--mlab-repeats*"]
-    )
+    (project.path / "pytest.ini").write_text("[pytest]\nreruns = 3\n")
+    for words, said in ((["--reruns=2"], "--reruns=2"), ([], "reruns=3 in the ini file")):
+        result = project.run("--mlab-agent=reference", *words)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(
+            [f"*{said} would run trials again until they pass*--mlab-repeats*"]
+        )
 
 
 def test_a_reporter_that_replaces_the_terminals(project: Project) -> None:
