@@ -103,8 +103,8 @@ class Progress:
         return f"at work, went back to step {event.step} {ago} ago"
 
     def _under_way(self, now: UnderWay | None, event: Event | None, limit: int) -> str:
-        """What a trial does at this moment; '' where the last event says it."""
-        if now is None or (not now.what and not isinstance(event, Note)):
+        """What a trial does at this moment; '' where that is not known."""
+        if now is None:
             return ""
         what = f"{now.what or IN_AGENT}, {self._since(now.since)}"
         if now.step is None:

@@ -114,7 +114,7 @@ def test_what_is_under_way_is_named(tmp_path: Path) -> None:
     assert said() == "step 4/7, in the agent's own code, 45s"
     call = ModelCall(t=NOW - 5, role="main", model="m", prompt="", seconds=1, ledger=LEDGER)
     write(run, trial, call)
-    assert said() == "step 3/7, $1.50, asked m 5s ago"
+    assert said() == "step 4/7, $1.50, in the agent's own code, 45s"
     with activity.doing("Execute Script", 4):
         assert said() == "step 4/7, $1.50, Execute Script, 45s"
         write(run, trial, AgentEnded(t=NOW - 5, ended_by=EndedBy.SECONDS, ledger=LEDGER))
