@@ -24,6 +24,7 @@ from pytest_mlab.plugin.distribution import Distribution
 from pytest_mlab.plugin.ending import Ending
 from pytest_mlab.plugin.failures import call, usage_errors
 from pytest_mlab.plugin.heartbeat import Heartbeat, terminal_writer
+from pytest_mlab.plugin.paths import Paths, understand
 from pytest_mlab.plugin.refusals import refuse_bytes, refuse_modes
 from pytest_mlab.plugin.roles import is_distributed
 from pytest_mlab.plugin.selection import CollectOnly, Selection
@@ -52,6 +53,7 @@ def control(session: pytest.Session, options: MlabOptions) -> tuple[Planned, Bri
             options, config.rootpath, probe=options.plan or not collect_only
         )
         policy = gate_of(options, planned, config.invocation_params.args)
+        paths = understand(config, options.suite)
     if collect_only:
         collecting = CollectOnly(planned)
         config.pluginmanager.register(collecting, "mlab-selection")
@@ -59,9 +61,9 @@ def control(session: pytest.Session, options: MlabOptions) -> tuple[Planned, Bri
             from pytest_mlab.plugin.plan_only import PlanOnly
 
             config.pluginmanager.register(PlanOnly(collecting), "mlab-plan")
-        return planned, _brief(planned, policy, None)
+        return planned, _brief(planned, policy, paths, None)
     # Also before the run directory: a run that asks a person is refused without a terminal.
-    brief = _brief(planned, policy, find_terminal(config, planned.plan))
+    brief = _brief(planned, policy, paths, find_terminal(config, planned.plan))
     with usage_errors():
         # Before the run directory is made: a usage error leaves none behind.
         figures = _own_figures(config)
@@ -113,7 +115,7 @@ def _own_figures(config: pytest.Config) -> list[Figure]:
     return figures
 
 
-def _brief(planned: Planned, policy: GatePolicy, terminal: Terminal | None) -> Brief:
+def _brief(planned: Planned, policy: GatePolicy, paths: Paths, terminal: Terminal | None) -> Brief:
     budget = planned.plan.settings.budget
     tasks = {
         name: TaskBrief(
@@ -124,7 +126,7 @@ def _brief(planned: Planned, policy: GatePolicy, terminal: Terminal | None) -> B
         )
         for name, task in planned.tasks.items()
     }
-    return Brief(planned.path, tasks, planned.blocked, policy.mode, terminal)
+    return Brief(planned.path, tasks, planned.blocked, policy.mode, paths, terminal)
 
 
 def _heartbeat(config: pytest.Config, options: MlabOptions, brief: Brief) -> Heartbeat | None:

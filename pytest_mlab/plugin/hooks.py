@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_mlab.errors import ConfigError
-from pytest_mlab.planning.options import TABLE, add_flags, resolve
+from pytest_mlab.planning.options import TABLE, add_flags
 from pytest_mlab.plugin import collect, hookspecs
 from pytest_mlab.plugin.fixture import mlab_trial  # noqa: F401 - pytest finds it by its name
+from pytest_mlab.plugin.ini import asked_of
 from pytest_mlab.plugin.refusals import refuse_loop
 from pytest_mlab.plugin.scheduler import IdleItem, append_idle
 from pytest_mlab.plugin.stash import OPTIONS, RUN
@@ -62,7 +63,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options, once; make the markers known."""
     try:
-        options = resolve(lambda dest: config.getoption(dest, None), config.getini)
+        options = asked_of(config)
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[OPTIONS] = options

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mlab.planning.options import resolve
+from pytest_mlab.plugin.ini import asked_of
 from pytest_mlab.plugin.roles import is_distributed, worker_count
 from pytest_mlab.plugin.stash import OPTIONS
 
@@ -87,7 +87,7 @@ def refuse_loop(config: pytest.Config) -> None:
     after each change of a file."""
     if not config.getoption("looponfail", False):
         return
-    if resolve(lambda dest: config.getoption(dest, None), config.getini).active:
+    if asked_of(config).active:
         raise pytest.UsageError(
             "-f (--looponfail) runs tests again whenever a file changes, and each trial costs time"
             " and money; leave it out"
