@@ -60,7 +60,7 @@ class Environment(Protocol):
 
     @property
     def task_description(self) -> str:
-        """The task's text, with metric, direction and limits."""
+        """The task's text, with metric, direction, limits, and what the sandbox has."""
         ...
 
     @property

@@ -47,7 +47,7 @@ from pytest_mlab.trial.environment import TrialEnvironment
 from pytest_mlab.trial.job import Job
 from pytest_mlab.trial.model_stack import make_endpoint, make_model
 from pytest_mlab.trial.outcome import AgentPart
-from pytest_mlab.trial.packages import check_packages
+from pytest_mlab.trial.packages import MAIN, check_packages
 from pytest_mlab.trial.person import TerminalPerson
 from pytest_mlab.trial.program import Programs
 from pytest_mlab.trial.provision import provision
@@ -87,8 +87,8 @@ def run_agent_phase(payload: Mapping[str, Any]) -> None:
             # First, so that a fault in the agent's file is found without starting a sandbox.
             agent = load_planned_agent(job)
             with contextlib.closing(_open_sandbox(job, agent)) as opened:
-                check_packages(job.task, opened.sandbox, opened.connection)
-                part = _Part(job, opened, journal, redact, payload.get("terminal"))
+                found = check_packages(job.task, opened.sandbox, opened.connection, also=MAIN)
+                part = _Part(job, opened, found, journal, redact, payload.get("terminal"))
                 part.play(agent, payload["grace"])
         # The same errors, raised by the agent's run, do not arrive here: _outcome_of() catches
         # them.
@@ -150,11 +150,13 @@ class _Part:
         self,
         job: Job,
         opened: _Opened,
+        packages: Mapping[str, str],
         journal: Journal,
         redact: Redactor,
         terminal: Mapping[str, str] | None,
     ) -> None:
         self._opened = opened
+        self._packages = packages
         self._journal = journal
         self._snapshots = _snapshots(job, opened.workspace)
         # The first snapshot comes first, because the event names it. Later phases compare with it
@@ -196,6 +198,9 @@ class _Part:
             programs=programs,
             person=person,
             helper=person if job.settings.help == "human" else None,
+            # Without isolation, the machine's network is there whatever was asked for.
+            network=job.settings.network or not opened.sandbox.isolated,
+            packages=self._packages,
         )
 
     def play(self, agent: Agent, grace: float) -> None:

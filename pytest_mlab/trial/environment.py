@@ -27,6 +27,7 @@ from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, as_meant
 from pytest_mlab.trial.program import Call, ProgramRun, Programs, said, shortened_words
 from pytest_mlab.trial.restoring import bring_back
 from pytest_mlab.trial.steps import StepRecorder
+from pytest_mlab.trial.task_text import NOTHING_KNOWN, task_text
 from pytest_mlab.trial.workspace import Workspace
 
 RUNAWAY = 1000
@@ -38,6 +39,7 @@ class TrialEnvironment:
 
     ``scripts`` gives a task's own lists of actions by name; ``on_runaway`` ends the process of an
     agent that does not stop after the end. ``snapshots`` has taken the fresh workspace already.
+    ``network`` and ``packages`` (versions by name) are the sandbox's.
     Steps are done one at a time."""
 
     def __init__(
@@ -56,6 +58,8 @@ class TrialEnvironment:
         programs: Programs | None = None,
         person: Person | None = None,
         helper: Person | None = None,
+        network: bool = True,
+        packages: Mapping[str, str] = NOTHING_KNOWN,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._task = task
@@ -72,8 +76,16 @@ class TrialEnvironment:
         self._log_dir = trial_dir.logs
         self._person = person
         self._context = ActionContext(
-            workspace, connection, account, trial_dir, model, task.resources, helper=helper
+            workspace,
+            connection,
+            account,
+            trial_dir,
+            model,
+            task.resources,
+            network=network,
+            helper=helper,
         )
+        self._packages = packages
         self._definitions = definitions()
         self._specs = {name: definition.spec for name, definition in self._definitions.items()}
         self._backups: list[dict[str, tuple[str | None, ...]]] = [{}]
@@ -87,8 +99,10 @@ class TrialEnvironment:
 
     @property
     def task_description(self) -> str:
-        """The task's text and the trial's limits."""
-        return f"{self._task.description.rstrip()}\n\n{limits_text(self._account.budget)}\n"
+        """The task's text, the trial's limits and what the sandbox has."""
+        return task_text(
+            self._task, self._account.budget, network=self._context.network, found=self._packages
+        )
 
     @property
     def actions(self) -> Mapping[str, ActionSpec]:
@@ -301,24 +315,3 @@ def _answer(ran: ProgramRun) -> ActionAnswer:
         output_bytes=done.output_bytes,
         killed_for=done.killed_for,
     )
-
-
-def limits_text(budget: Budget) -> str:
-    """The limits in a sentence for the agent."""
-    parts = [f"{budget.max_steps} steps (actions)", f"{_duration(budget.max_seconds)} of time"]
-    if budget.max_tokens is not None:
-        parts.append(f"{budget.max_tokens} tokens")
-    if budget.max_cost is not None:
-        parts.append(f"${budget.max_cost:g}")
-    return (
-        f"Your limits: {', '.join(parts)}. When one is reached, the trial ends and the workspace is"
-        " scored as it is. Paths are relative to the workspace."
-    )
-
-
-def _duration(seconds: float) -> str:
-    if seconds >= 7200:
-        return f"{seconds / 3600:.3g} hours"
-    if seconds >= 120:
-        return f"{seconds / 60:.3g} minutes"
-    return f"{seconds:.3g} seconds"

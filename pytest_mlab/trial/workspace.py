@@ -19,6 +19,9 @@ from pytest_mlab.errors import MlabError, StoreError
 from pytest_mlab.sandboxes.opening import WORKSPACE
 from pytest_mlab.store.content import hash_fd, open_regular
 
+NEW_FILE = 0o644
+"""Permissions of files that the harness makes; copies of executable files are executable."""
+
 _HASH_ALWAYS = 1 << 20
 """Bytes up to which a read-only file is read again at the end, whatever its times say."""
 
@@ -169,9 +172,12 @@ class Workspace:
     # --- reading and writing ---
 
     @contextlib.contextmanager
-    def opened(self, rel: str, *, write: bool = False, append: bool = False) -> Iterator[int]:
+    def opened(
+        self, rel: str, *, write: bool = False, append: bool = False, mode: int = NEW_FILE
+    ) -> Iterator[int]:
         """A descriptor of a regular file: to read, or with ``write`` emptied, or with ``append`` to
-        add to it (made with its folders when absent). Raises PathRefused for what is not
+        add to it (made with its folders when absent). A file that is made is executable where
+        ``mode`` is; one that is there keeps its permissions. Raises PathRefused for what is not
         a file."""
         place = self.resolve(rel, write=write or append)
         flags = os.O_RDONLY
@@ -185,7 +191,7 @@ class Workspace:
             # to be a regular one.
             options = flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             try:
-                fd = os.open(name, options, 0o644, dir_fd=folder)
+                fd = os.open(name, options, NEW_FILE | mode & 0o111, dir_fd=folder)
             except OSError as error:
                 raise self._refusal(rel, error) from None
         finally:
@@ -204,9 +210,10 @@ class Workspace:
         with self.opened(rel) as fd:
             return _read(fd, limit)
 
-    def write(self, rel: str, data: bytes, *, append: bool = False) -> None:
-        """Replace a file's content, or add to it. Raises PathRefused, OSError."""
-        with self.opened(rel, write=not append, append=append) as fd:
+    def write(self, rel: str, data: bytes, *, append: bool = False, mode: int = NEW_FILE) -> None:
+        """Replace a file's content, or add to it; ``mode`` as in :meth:`opened`. Raises
+        PathRefused, OSError."""
+        with self.opened(rel, write=not append, append=append, mode=mode) as fd:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -120,6 +121,16 @@ def test_packages_that_are_there(task: Task) -> None:
     inside = Inside(json.dumps({"numpy": "2.0.1", "torch": "2.13.0+cpu"}).encode())
     ask(task, inside, "numpy>=1.26", "torch", "tomli; python_version < '3'")
     assert inside.asked == ("numpy", "torch")
+
+
+def test_what_else_is_installed_is_found_too(task: Task) -> None:
+    inside = Inside(json.dumps({"python": "3.12.1", "numpy": "2.0.1"}).encode())
+    connection = cast(Connection, inside)
+    found = check_packages(task, make("docker"), connection, also=["numpy", "torch"])
+    assert found == {"python": "3.12.1", "numpy": "2.0.1"}
+    own = check_packages(task, make("local"), connection, also=["pytest", "scikit-learn", "absent"])
+    names = ("pytest", "scikit-learn")
+    assert own == {"python": platform.python_version(), **{n: metadata.version(n) for n in names}}
 
 
 def test_no_process_for_a_task_without_requirements(task: Task) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ from pytest_mlab.errors import BadRequestError, ConfigError, ContextWindowError,
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
+from pytest_mlab.trial.actions.file_text import NotText
 from pytest_mlab.trial.workspace import PathRefused, Workspace
 
 SHOWN = 30_000
@@ -42,10 +45,10 @@ class ActionAnswer(NamedTuple):
 class ActionContext:
     """The trial as actions see it.
 
-    ``limits`` are the sandbox's. ``step`` is the number of the current step, which may run a
-    command for ``timeout`` seconds (None: as long as the trial has time). ``backups`` names the
-    versions that edits replaced, by file, oldest first (None: there was no file). ``helper``
-    answers Request Help."""
+    ``limits`` and ``network`` are the sandbox's. ``step`` is the number of the current step, which
+    may run a command for ``timeout`` seconds (None: as long as the trial has time). ``backups``
+    names the versions that edits replaced, by file, oldest first (None: there was no file).
+    ``helper`` answers Request Help."""
 
     workspace: Workspace
     connection: Connection
@@ -57,6 +60,7 @@ class ActionContext:
     timeout: float | None = None
     backups: dict[str, list[str | None]] = field(default_factory=dict)
     backup_count: int = 0
+    network: bool = True
     helper: Person | None = None
 
     def keep(self, fd: int) -> str:
@@ -65,6 +69,8 @@ class ActionContext:
         name = f"{self.backup_count:04d}"
         with open(self.trial.backups / name, "x+b") as file:
             copy_content(fd, file.fileno())
+            # Undoing an edit makes a file again that was deleted meanwhile.
+            os.fchmod(file.fileno(), stat.S_IMODE(os.fstat(fd).st_mode) | stat.S_IRUSR)
         return name
 
 
@@ -82,22 +88,28 @@ class ActionDefinition:
 
 
 def action(
-    name: str, summary: str, *, returns: str, order: int = 1000, **arguments: tuple[type, str]
+    name: str,
+    summary: str,
+    *,
+    returns: str,
+    order: int = 1000,
+    optional: Sequence[str] = (),
+    **arguments: tuple[type, str],
 ) -> Callable[[ActionFunction], ActionDefinition]:
     """Make the decorated function an action.
 
     ``name``, ``summary`` (a sentence) and ``returns`` (what the observation holds) are for the
-    agent. ``arguments`` are ``name=(str or int, description)``; all are required, and the function
-    gets them checked, by name. It returns the observation's text, or an :class:`ActionAnswer`, and
-    raises :class:`ActionError` with a text for the agent. Agents see actions by ``order``: those of
-    pytest-mlab have 10 to 170."""
+    agent. ``arguments`` are ``name=(str or int, description)``; those in ``optional`` may be left
+    out. The function gets them checked, by name. It returns the observation's text, or an
+    :class:`ActionAnswer`, and raises :class:`ActionError` with a text for the agent. Agents see
+    actions by ``order``: those of pytest-mlab have 10 to 170."""
     schema = {
         "type": "object",
         "properties": {
             argument: {"type": "integer" if kind is int else "string", "description": text}
             for argument, (kind, text) in arguments.items()
         },
-        "required": list(arguments),
+        "required": [argument for argument in arguments if argument not in optional],
         "additionalProperties": False,
     }
 
@@ -132,7 +144,7 @@ def perform(
         return ActionAnswer(arguments, ok=False)
     try:
         answer = definition.run(context, arguments)
-    except (ActionError, PathRefused) as error:
+    except (ActionError, NotText, PathRefused) as error:
         return ActionAnswer(f"{action.name}: {error}", ok=False)
     except ContextWindowError as error:
         return ActionAnswer(

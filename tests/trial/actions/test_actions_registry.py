@@ -11,6 +11,7 @@ from pytest_mlab.trial.actions import definitions
 from pytest_mlab.trial.actions.base import shortened
 from tests.trial.conftest import MakeTrial
 
+OPTIONAL = {"arguments", "containing"}
 SPECS = {name: definition.spec for name, definition in definitions().items()}
 ARGUMENTS = {
     "List Files": ["dir_path"],
@@ -19,7 +20,8 @@ ARGUMENTS = {
     "Append File": ["file_name", "content"],
     "Copy File": ["source", "destination"],
     "Undo Edit Script": ["script_name"],
-    "Execute Script": ["script_name"],
+    "Execute Script": ["script_name", "arguments"],
+    "Read Output": ["step_number", "start_character", "containing"],
     "Python REPL": ["command"],
     "Request Help": ["request"],
     "Final Answer": ["final_answer"],
@@ -47,6 +49,7 @@ def test_there_are_the_benchmarks_actions_with_its_arguments() -> None:
         "Copy File",
         "Undo Edit Script",
         "Execute Script",
+        "Read Output",
         "Request Help",
         "Final Answer",
         "Understand File",
@@ -68,7 +71,7 @@ def test_every_schema_is_closed_and_described(name: str) -> None:
     spec = SPECS[name]
     assert spec.schema["type"] == "object"
     assert spec.schema["additionalProperties"] is False
-    assert spec.schema["required"] == ARGUMENTS[name]
+    assert spec.schema["required"] == [a for a in ARGUMENTS[name] if a not in OPTIONAL]
     assert all(
         p["type"] in ("string", "integer") and p["description"]
         for p in spec.schema["properties"].values()
@@ -102,7 +105,7 @@ def test_wrong_arguments_get_the_usage(
 
 @pytest.mark.parametrize(
     ("asked", "first"),
-    [("List Filse", "List Files"), ("Read", "Read File"), ("Edit Scr", "Edit Script (AI)")],
+    [("List Filse", "List Files"), ("Read Fil", "Read File"), ("Edit Scr", "Edit Script (AI)")],
 )
 def test_an_unknown_action_gets_all_names_nearest_first(
     make_trial: MakeTrial, asked: str, first: str
