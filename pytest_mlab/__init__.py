@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from pytest_mlab.plugin.trial import Trial
     from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, ActionError, action
+    from pytest_mlab.trial.code import extract_code
 
 __version__ = "0.1.0"
 
@@ -52,6 +53,7 @@ _HOMES = {
     ),
     "pytest_mlab.plugin.trial": ("Trial",),
     "pytest_mlab.trial.actions.base": ("ActionAnswer", "ActionContext", "ActionError", "action"),
+    "pytest_mlab.trial.code": ("extract_code",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -89,6 +91,7 @@ __all__ = [
     "__version__",
     "action",
     "action_name",
+    "extract_code",
     "read_call",
 ]
 

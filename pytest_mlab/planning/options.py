@@ -105,6 +105,8 @@ class MlabOptions:
     gate: str | None = None
     fail_under: float | None = None
     strict: bool = False
+    allow_nothing: bool = False
+    debug: bool = False
     plan: bool = False
     run_dir: Path | None = None
     resume: str | None = None
@@ -313,6 +315,22 @@ TABLE: tuple[Option, ...] = (
     Option(
         "strict",
         "A missing key, data set, package, GPU or sandbox is an error in place of a skip",
+        kind="switch",
+        parse=switch,
+        ini="bool",
+    ),
+    Option(
+        "allow-nothing",
+        "Exit with 0, and not with 5, where every trial was skipped or ended in an error that is"
+        " not the agent's",
+        kind="switch",
+        parse=switch,
+        ini="bool",
+    ),
+    Option(
+        "debug",
+        "Run agents in pytest's own process, without a time limit and with -s, so that breakpoint()"
+        " and coverage work in them; needs -n 0",
         kind="switch",
         parse=switch,
         ini="bool",

@@ -26,12 +26,13 @@ class TaskBrief:
 
 @dataclass(frozen=True)
 class Brief:
-    """``blocked`` maps trial names to what is missing and the command that fixes it; ``terminal``
-    is where a person sits, in a run that asks one."""
+    """``blocked`` maps trial names to what is missing and the command that fixes it; ``gate`` is
+    the mode of the run's gate; ``terminal`` is where a person sits, in a run that asks one."""
 
     run_dir: Path
     tasks: Mapping[str, TaskBrief]
     blocked: Mapping[str, str]
+    gate: str
     terminal: Terminal | None = None
 
     @property
@@ -49,6 +50,7 @@ class Brief:
                 name: (t.modality, t.slow, t.gpus, t.backstop) for name, t in self.tasks.items()
             },
             "blocked": dict(self.blocked),
+            "gate": self.gate,
             "terminal": None if self.terminal is None else astuple(self.terminal),
         }
 
@@ -57,4 +59,4 @@ class Brief:
         """The brief again."""
         tasks = {name: TaskBrief(*values) for name, values in data["tasks"].items()}
         terminal = data["terminal"] and Terminal(*data["terminal"])
-        return cls(Path(data["run_dir"]), tasks, data["blocked"], terminal)
+        return cls(Path(data["run_dir"]), tasks, data["blocked"], data["gate"], terminal)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.core.trial import TrialId
+from pytest_mlab.plugin.refusals import refuse_repeats
 from pytest_mlab.plugin.stash import Run
 from pytest_mlab.plugin.timeouts import marks as timeout_marks
 
@@ -75,6 +76,7 @@ def generate(metafunc: pytest.Metafunc, run: Run | None) -> None:
     """Parametrize a test that asks for ``mlab_trial`` by the plan's trials, in the plan's order."""
     if run is None or FIXTURE not in metafunc.fixturenames:
         return
+    refuse_repeats(metafunc)
     params = [
         pytest.param(trial, id=trial.name, marks=_marks(metafunc.config, trial, run))
         for trial in run.plan.trials

@@ -3,6 +3,7 @@ recorded."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ from pytest_mlab.trial.steps import StepRecorder
 from pytest_mlab.trial.task_text import NOTHING_KNOWN, task_text
 from pytest_mlab.trial.workspace import Workspace
 
+_SHOWN_NAME = 40
 RUNAWAY = 1000
 """Actions refused after the trial's end until the agent counts as one that never stops."""
 
@@ -172,7 +174,8 @@ class TrialEnvironment:
             begin = time.monotonic()
             action = as_meant(self._definitions, action)
             try:
-                answer = perform(self._definitions, self._context, action)
+                with self._account.doing(str(action.name)[:_SHOWN_NAME]):
+                    answer = perform(self._definitions, self._context, action)
             except MlabError as error:
                 self._record_failed(index, action, error, begin)
                 raise
@@ -198,7 +201,8 @@ class TrialEnvironment:
         words = self._programs.argv(argv)
         begin = time.monotonic()
         if self._programs.has_model:
-            ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
+            with self._account.doing(f"program {os.path.basename(words[0])}"):
+                ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
             self._recorder.program(words, ran, begin)
         else:
             with self._lock:

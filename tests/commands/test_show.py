@@ -234,3 +234,16 @@ def test_a_step_has_its_own_model_calls_only(
     assert "prompt 2" in out
     assert "prompt 1" not in out
     assert out.count("model call") == 1
+
+
+def test_the_log_is_what_the_agent_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = a_traced_run(tmp_path / "r")
+    assert show(tmp_path, "r", TRIAL.name, "--log") != 0
+    assert "printed nothing" in capsys.readouterr().err
+    (run.trial(TRIAL).path / "agent.log").write_bytes(b"one\x1b[2J\n\ttwo \xff\n")
+    assert show(tmp_path, "r", TRIAL.name, "--log") == 0
+    out = capsys.readouterr().out
+    assert out.endswith("one\\x1b[2J\n    two \ufffd\n\n")
+    assert "Execute Script" not in out

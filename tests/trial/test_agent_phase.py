@@ -192,7 +192,7 @@ def test_last_words_of_a_crash_are_its_place(tmp_path: Path) -> None:
         "Fatal Python error: Segmentation fault\n\nCurrent thread 0x7f (most recent call first):\n"
         '  File "/usr/lib/python3/ctypes/__init__.py", line 519 in string_at\n'
         '  File "/home/me/agents/mine.py", line 16 in run\n'
-        '  File "/site-packages/pytest_mlab/trial/agent_phase.py", line 160 in _outcome_of\n'
+        '  File "/site-packages/pytest_mlab/trial/agent_phase.py", line 160 in run_agent\n'
         '  File "/usr/lib/python3/runpy.py", line 3 in <module>\n\n'
         "Extension modules: numpy.random, scipy.special (total: 2)\n"
     )
