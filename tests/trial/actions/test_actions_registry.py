@@ -105,7 +105,7 @@ def test_wrong_arguments_get_the_usage(
 
 @pytest.mark.parametrize(
     ("asked", "first"),
-    [("List Filse", "List Files"), ("Read", "Read File"), ("Edit Scr", "Edit Script (AI)")],
+    [("List Filse", "List Files"), ("Read Fil", "Read File"), ("Edit Scr", "Edit Script (AI)")],
 )
 def test_an_unknown_action_gets_all_names_nearest_first(
     make_trial: MakeTrial, asked: str, first: str
