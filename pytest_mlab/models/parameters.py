@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pytest_mlab.errors import ConfigError
@@ -53,6 +54,22 @@ NUMBERS = frozenset(
     }
     | {"seed", "timeout"}
 )
+
+
+@cache
+def not_taken(model: str) -> frozenset[str]:
+    """The parameters of OpenAI's API that litellm would leave out of calls of ``model`` (litellm's
+    name) without a word, by its lists."""
+    library = litellm()
+    try:
+        name, provider = library.get_llm_provider(model)[:2]
+    except library.BadRequestError:
+        return frozenset()  # an unknown provider, of which the call itself complains
+    known = library.get_supported_openai_params(model=name, custom_llm_provider=provider)
+    if known is None:
+        return frozenset()
+    # Tools have their own way: a model without them gets them by text.
+    return frozenset(library.OPENAI_CHAT_COMPLETION_PARAMS) - set(known) - {"tools"} - EVERYWHERE
 
 
 def check_parameters(model: str, params: Mapping[str, Any], where: str) -> None:

@@ -140,7 +140,7 @@ def without(params: Mapping[str, Any], refused: Iterable[str]) -> tuple[dict[str
             left.setdefault(ANSWER[parameter], value)
         else:
             effect = _EFFECTS.get(parameter, "")
-            remarks.append(f"{parameter} was left out, since the provider refuses it{effect}")
+            remarks.append(f"{parameter} was left out, since the model does not take it{effect}")
     return left, "; ".join(remarks)
 
 
@@ -148,6 +148,7 @@ _EFFECTS = {
     "stop": " (the answer is cut here)",
     "tool_choice": " (an answer may come without a call)",
     "temperature": " (the provider's own temperature counts)",
+    "response_format": " (the answer may not follow the schema)",
 }
 
 
