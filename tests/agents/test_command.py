@@ -69,7 +69,7 @@ def test_a_command_that_asks_for_no_prompt_gets_it_on_its_standard_input(root: P
 @pytest.mark.parametrize("size", [128 * 1024, 3_000_000])
 def test_a_text_that_fits_into_no_argument_and_no_variable(root: Path, size: int) -> None:
     long = "ä" * (size // 2)
-    with pytest.raises(ProgramFailed, match=r"131071 .*\{prompt_file\} in place of \{prompt\}"):
+    with pytest.raises(ProgramFailed, match=r"131071.*\{prompt_file\} in place of \{prompt\}"):
         run(root, "command:claude -p {prompt}", text=long)
     for words in ("aider --message-file {prompt_file}", "./solve.sh"):
         env = run(root, f"command:{words}", text=long)
