@@ -20,6 +20,7 @@ from pytest_mlab import ConfigError, Environment, Execution, ProgramFailed
 PROMPT = "{prompt}"
 PROMPT_FILE = "{prompt_file}"
 LAST_LINES = 5
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 class CommandSettings(BaseModel):
@@ -131,9 +132,8 @@ def ended(done: Execution) -> str:
         if done.killed_for
         else f"ended with exit status {done.exit_status}"
     )
-    lines = [
-        line.strip() for line in done.output.decode("utf-8", "replace").splitlines() if line.strip()
-    ]
+    text = _COLOUR.sub("", done.output.decode("utf-8", "replace"))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return (
         f"{how}: {' / '.join(lines[-LAST_LINES:])[-600:]}"
         if lines

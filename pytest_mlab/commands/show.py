@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_mlab.store.trialdir import TrialDir
 
 HELP = "show what happened in a trial, step by step"
 
@@ -16,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--step", type=int, metavar="N", help="this step whole, with its model calls"
+    )
+    parser.add_argument(
+        "--log", action="store_true", help="what the agent printed and logged, and nothing else"
     )
     parser.add_argument(
         "--reports", type=Path, default=Path("reports"), metavar="DIR", help="default: %(default)s"
@@ -37,7 +46,9 @@ def run(args: argparse.Namespace) -> int:
         raise StoreError(
             f"{trial.name} has not run: there is neither a trace nor a result in {folder.path}"
         )
-    if args.step is not None:
+    if args.log:
+        lines = _log(folder)
+    elif args.step is not None:
         lines = step_lines(folder.events(), args.step, found.store)
     else:
         print(f"trial {trial.name} of run {found.plan.run_id}\n{folder.path}\n")
@@ -45,3 +56,17 @@ def run(args: argparse.Namespace) -> int:
     for line in lines:
         print(line)
     return 0
+
+
+def _log(folder: TrialDir) -> Iterable[str]:
+    from pytest_mlab.errors import StoreError
+    from pytest_mlab.lib.secrets import Redactor
+    from pytest_mlab.reporting.text import printable
+    from pytest_mlab.store.trialdir import AGENT_LOG
+
+    file = folder.path / AGENT_LOG
+    if not file.is_file():
+        raise StoreError(f"the agent printed nothing: there is no {file}")
+    # While a trial runs, its log still has what the agent printed of its keys.
+    text = Redactor(os.environ)(file.read_text(encoding="utf-8", errors="replace"))
+    return [printable(line.replace("\t", "    ")) for line in text.split("\n")]

@@ -122,7 +122,11 @@ class LitellmClient:
         )
 
     def _learns(self, request: ModelRequest, call: Call, error: ModelError) -> bool:
-        """Whether the provider refuses a parameter that may be left out, which is remembered."""
+        """Whether the provider refuses a parameter, or the reasoning of earlier answers, that may
+        be left out, which is remembered."""
+        thought = any(message.reasoning for message in request.messages)
+        if thought and self.reasoning_names.refused(request.model, str(error)):
+            return True
         name = refused_parameter(error, call.params)
         if not name or not may_be_left_out(name, self.settings(request.model).params):
             return False

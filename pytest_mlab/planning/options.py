@@ -105,6 +105,8 @@ class MlabOptions:
     gate: str | None = None
     fail_under: float | None = None
     strict: bool = False
+    allow_nothing: bool = False
+    debug: bool = False
     plan: bool = False
     run_dir: Path | None = None
     resume: str | None = None
@@ -318,6 +320,22 @@ TABLE: tuple[Option, ...] = (
         ini="bool",
     ),
     Option(
+        "allow-nothing",
+        "Exit with 0, and not with 5, where every trial was skipped or ended in an error that is"
+        " not the agent's",
+        kind="switch",
+        parse=switch,
+        ini="bool",
+    ),
+    Option(
+        "debug",
+        "Run agents in pytest's own process, without a time limit and with -s, so that breakpoint()"
+        " and coverage work in them; needs -n 0",
+        kind="switch",
+        parse=switch,
+        ini="bool",
+    ),
+    Option(
         "plan",
         "Show what this command line would run, its worst-case hours and dollars and what is"
         " missing for it; run nothing",
@@ -443,16 +461,24 @@ def resolve(
 def _ini_value(option: Option, ini: Callable[[str], Any]) -> Any:
     try:
         value = ini(option.dest)
-    # pytest 9 reads TOML with its types, and raises TypeError for a value of another one.
-    except (TypeError, ValueError) as error:
+    # pytest raises ValueError for a text that is not of the setting's type.
+    except ValueError as error:
         raise ConfigError(f"{option.dest} in the ini file: {error}") from error
     # A setting that is there and empty counts as not given.
     return None if value in ("", []) else value
 
 
 def _parse(option: Option, raw: Any, where: str) -> Any:
-    if isinstance(raw, (list, tuple)):
-        return tuple(_parse(option, one, where) for one in raw)
+    if option.kind == "list":
+        return tuple(_parse_one(option, one, where) for one in raw)
+    return _parse_one(option, raw, where)
+
+
+def _parse_one(option: Option, raw: Any, where: str) -> Any:
+    # TOML may also hold lists, tables and dates, and true where a number or a name is meant.
+    scalar = isinstance(raw, (str, int, float, Path))
+    if not scalar or (isinstance(raw, bool) and option.ini != "bool"):
+        raise ConfigError(f"{where}={raw!r}: each value must be a text or a number")
     try:
         # An ini file's numbers and switches arrive parsed; as text they pass the same checks as a
         # flag.

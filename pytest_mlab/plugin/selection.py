@@ -113,7 +113,7 @@ def _explain_nothing(config: pytest.Config, plan: Plan) -> str:
     keyword, mark = config.getoption("keyword", ""), config.getoption("markexpr", "")
     asked = (
         " ".join(filter(None, (keyword and f"-k {keyword!r}", mark and f"-m {mark!r}")))
-        or "these paths"
+        or f"the paths {' '.join(config.args)}"
     )
     names = [trial.name for trial in plan.trials]
     words = [
@@ -125,6 +125,6 @@ def _explain_nothing(config: pytest.Config, plan: Plan) -> str:
     nearest = nearest_first(words[0], tasks) if words else tasks
     return (
         f"no trial is selected by {asked}; tasks of the plan: {', '.join(nearest)}; trial ids look"
-        f" like {names[0]}; name tests that use the mlab_trial fixture, or no path at all for the"
-        " whole suite"
+        f" like {names[0]}; to fix: choose tasks by --mlab-task or -k and trials by their ids, name"
+        " test files that use the fixture mlab_trial, or give no path for the whole suite"
     )

@@ -127,12 +127,15 @@ def _gate(gate: GateResult) -> dict[str, Any]:
         "mode": gate.policy.mode,
         "fail_under": gate.policy.fail_under,
         "passed": gate.passed,
+        "nothing_ran": gate.nothing_ran,
+        "warnings": list(gate.warnings),
         "verdicts": [
             {
                 "name": v.name,
                 "task": v.task or None,
                 "agent": v.agent,
                 "model": v.model,
+                "status": v.status,
                 "passed": v.passed,
                 "incomplete": v.incomplete,
                 "explanation": v.explanation,

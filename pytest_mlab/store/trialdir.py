@@ -15,6 +15,8 @@ from pytest_mlab.store.journal import Journal, read_events, read_last_event
 
 RESULT = "result.json"
 TRACE = "trace.jsonl"
+AGENT_LOG = "agent.log"
+"""What the agent's own process printed, its logging among it; absent when that is nothing."""
 
 
 class TrialDir:

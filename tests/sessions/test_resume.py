@@ -7,6 +7,20 @@ import shutil
 
 from tests.support.project import RUN, Project
 
+SLOW = """\
+from pytest_mlab import Action
+
+
+class Slow:
+    needs_model = False
+
+    def run(self, env):
+        env.note("plan", {})
+        content = "import time; time.sleep(1.5)"
+        env.execute(Action("Write File", {"file_name": "slow.py", "content": content}))
+        env.execute(Action("Execute Script", {"script_name": "slow.py"}))
+"""
+
 
 def test_finished_trials_are_reported_and_not_run_again(project: Project) -> None:
     project.run("--mlab-agent=reference", "--mlab-repeats=2")
@@ -33,6 +47,22 @@ def test_a_finished_run_is_judged_again_by_another_gate(project: Project) -> Non
     result = project.run(f"--mlab-resume={RUN}", "--mlab-gate=aggregate", run_dir=False)
     assert result.ret == 0, result.stdout.str()
     assert result.parseoutcomes()["below"] == 1
+
+
+def test_a_run_is_judged_as_it_was_started_unless_another_gate_is_asked_for(
+    project: Project,
+) -> None:
+    (project.path / "pytest.ini").write_text("[pytest]\naddopts = --mlab-gate=trial\n")
+    project.agent("slow", SLOW)
+    # what goes on is named, and not what was noted last
+    result = project.spawn("--mlab-agent=slow", "--mlab-gate=none", "--mlab-heartbeat=0.3s")
+    assert result.ret == 0, result.stdout.str()
+    result.stdout.fnmatch_lines(["  guess-slow-1: step 2/50, Execute Script, *s"])
+    result = project.run(f"--mlab-resume={RUN}", "--mlab-allow-nothing", run_dir=False)
+    assert result.ret == 0, result.stdout.str()
+    result.stdout.fnmatch_lines(["gate none: recorded only"])
+    result = project.run(f"--mlab-resume={RUN}", "--mlab-gate=trial", run_dir=False)
+    assert result.ret == 1
 
 
 def test_the_same_command_again_with_resume_alone(project: Project) -> None:
