@@ -131,7 +131,7 @@ class LitellmClient:
         if not name or not may_be_left_out(name, self.settings(request.model).params):
             return False
         self.refusals.add(request.model, name)
-        return True
+        return name not in self._call(request).params  # else the same would be asked for ever
 
     def _ask(self, request: ModelRequest, call: Call, waited: float) -> Any:
         left = request.end(waited) - self.clock()

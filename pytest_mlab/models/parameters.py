@@ -72,6 +72,26 @@ def not_taken(model: str) -> frozenset[str]:
     return frozenset(library.OPENAI_CHAT_COMPLETION_PARAMS) - set(known) - {"tools"} - EVERYWHERE
 
 
+@cache
+def drops_temperature(model: str, temperature: float) -> bool:
+    """Whether litellm would leave out this ``temperature`` for ``model`` without a word: OpenAI's
+    reasoning models take 1 only."""
+    library = litellm()  # first: it configures what the next line imports
+    from litellm.utils import get_optional_params
+
+    try:
+        name, provider = library.get_llm_provider(model)[:2]
+    except library.BadRequestError:
+        return False
+    # Elsewhere the parameter may go out by another name.
+    if provider not in ("openai", "azure"):
+        return False
+    sent = get_optional_params(
+        model=name, custom_llm_provider=provider, temperature=temperature, drop_params=True
+    )
+    return "temperature" not in sent
+
+
 def check_parameters(model: str, params: Mapping[str, Any], where: str) -> None:
     """Raise ConfigError, beginning with ``where``, when ``model`` (litellm's name) does not take
     one of ``params``: litellm would drop it silently, or the provider would refuse every call."""
