@@ -23,7 +23,8 @@ REPL_KEEP = 1 << 20
 
 
 _TRIED_NETWORK = re.compile(
-    rb"No matching distribution found|No module named pip\b|externally-managed-environment|network was disabled"
+    rb"No matching distribution found|No module named pip\b|externally-managed-environment"
+    rb"|network was disabled"
     rb"|[Nn]ame resolution|NameResolutionError|Name or service not known|[Cc]ould not resolve host"
     rb"|[Nn]etwork is unreachable|getaddrinfo failed|unable to resolve host|CondaHTTPError"
     rb"|OfflineError|LocalEntryNotFoundError"
