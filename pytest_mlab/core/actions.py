@@ -32,8 +32,8 @@ class Observation:
 
     ``text`` is for the agent (long outputs are cut in the middle); ``ok`` is False for
     errors; ``exit_status`` is that of an executed script; ``output_file`` names the bytes of the
-    output, relative to the trial's folder, when ``text`` was cut or had progress bars; ``done`` is True after the action that
-    ended the trial."""
+    output, relative to the trial's folder, when ``text`` was cut or had progress bars; ``done`` is
+    True after the action that ended the trial."""
 
     text: str
     ok: bool = True

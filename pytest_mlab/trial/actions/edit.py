@@ -151,7 +151,11 @@ def _is_python(source: bytes) -> bool:
 def _saved(context: ActionContext, file: FileText, save: str, after: bytes) -> str:
     mode = _mode(context, file.name)
     _back_up(context, save)
-    context.workspace.write(save, after, mode=mode)
+    try:
+        context.workspace.write(save, after, mode=mode)
+    except OSError:  # such as a full disk, after the file was emptied
+        _take_back(context, save)
+        raise
     if after == file.data:
         return f"The edit changed nothing; {save} has the content of {file.name}."
     diff = "\n".join(
@@ -208,22 +212,28 @@ def undo_edit(context: ActionContext, args: Mapping[str, Any]) -> str:
         raise ActionError(
             f"there is no edit of {name} to undo (files with edits to undo: {edited})"
         )
-    # The entry is removed only after the file was restored, so that an undo that fails can be done
-    # again.
+    if _take_back(context, name):
+        with context.workspace.opened(name) as fd:
+            text = decoded(os.pread(fd, 4 * SHOWN, 0))
+        return shortened(f"The last edit of {name} has been undone. The file now is:\n\n{text}")
+    return (
+        f"The last edit of {name} has been undone: the file did not exist before it and has been"
+        " removed."
+    )
+
+
+def _take_back(context: ActionContext, name: str) -> bool:
+    """Restore a file from before its last edit; False when there was none then."""
+    stack = context.backups[context.workspace.resolve(name, write=True).rel]
     kept = stack[-1]
     if kept is None:
         if context.workspace.exists(name):
             context.workspace.remove(name)
-        stack.pop()
-        return (
-            f"The last edit of {name} has been undone: the file did not exist before it and has"
-            " been removed."
-        )
-    with (
-        open(context.trial.backups / kept, "rb") as file,
-        context.workspace.opened(name, write=True, mode=os.fstat(file.fileno()).st_mode) as target,
-    ):
-        text = decoded(file.read(4 * SHOWN))
-        copy_content(file.fileno(), target)
+    else:
+        with open(context.trial.backups / kept, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            with context.workspace.opened(name, write=True, mode=mode) as target:
+                copy_content(file.fileno(), target)
+    # Only now, so that an undo that fails can be done again.
     stack.pop()
-    return shortened(f"The last edit of {name} has been undone. The file now is:\n\n{text}")
+    return kept is not None

@@ -23,7 +23,8 @@ REPL_KEEP = 1 << 20
 
 
 _TRIED_NETWORK = re.compile(
-    rb"No matching distribution found|No module named pip\b|externally-managed-environment|network was disabled"
+    rb"No matching distribution found|No module named pip\b|externally-managed-environment"
+    rb"|network was disabled"
     rb"|[Nn]ame resolution|NameResolutionError|Name or service not known|[Cc]ould not resolve host"
     rb"|[Nn]etwork is unreachable|getaddrinfo failed|unable to resolve host|CondaHTTPError"
     rb"|OfflineError|LocalEntryNotFoundError"
@@ -84,17 +85,21 @@ def _output(context: ActionContext) -> Output:
 def _answer(
     done: Execution, said: str, ok: bool, output: Output, context: ActionContext
 ) -> ActionAnswer:
-    kept = output.kept(context.trial.path)
-    way = (
-        f"{kept}; Read Output shows any part: step_number {context.step}, start_character"
-        f" {output.cut_at}"
-    )
-    text = said + output.text(way if kept else "")
+    name, hint = output.name(context.trial.path), ""
+    if name:
+        kept = output.kept(context.trial.path)
+        if output.total < done.output_bytes:  # the Python process's, which comes as one piece
+            kept = f"; {name} of the trial has the first and the last {REPL_KEEP >> 11} KiB of it"
+        hint = (
+            f"{kept}; Read Output shows any part: step_number {context.step}, start_character"
+            f" {output.cut_at}"
+        )
+    text = said + output.text(hint)
     return ActionAnswer(
         text if text.strip() else "(nothing was printed)",
         ok=ok,
         exit_status=done.exit_status,
-        output_file=output.name(context.trial.path),
+        output_file=name,
         output_bytes=done.output_bytes,
         killed_for=done.killed_for,
     )

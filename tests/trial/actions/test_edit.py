@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
@@ -241,6 +242,24 @@ def test_bytes_of_an_unknown_encoding_are_not_given_to_the_model(make_trial: Mak
     assert not ok
     assert "line 1 of the new text has 'é'" in text
     assert (trial.root / "a.py").read_bytes() == b"x = 1\nN = 'caf\xe9'\n"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_full_disk_does_not_take_the_file(
+    make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    trial = make_trial(env={"a.py": b"x = 1\n"} if there else {}, model=FakeModel(["x = 2"]))
+
+    def full(rel: str, *_: object, **__: object) -> None:
+        (trial.root / rel).write_bytes(b"x")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(trial.workspace, "write", full)
+    ok, text = edit(trial)
+    assert not ok
+    assert "No space left" in text
+    assert [p.read_bytes() for p in trial.root.iterdir()] == ([b"x = 1\n"] if there else [])
+    assert not undo(trial)[0]
 
 
 def test_a_copy_of_an_executable_file_is_one(make_trial: MakeTrial) -> None:

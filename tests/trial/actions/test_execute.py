@@ -269,7 +269,10 @@ def test_output_that_the_sandbox_cut_is_shown_as_cut(make_trial: MakeTrial) -> N
     end = Execution(0, b"H" * 60_000 + b"T" * 60_000, 10**9, 1.0)
     seen = make_trial(connection=FakeConnection(end)).do("Python REPL", command="1")
     assert "H\n[... 9" in seen.text
-    assert "characters left out" in seen.text
+    assert (
+        "characters left out; outputs/step-0001.txt of the trial has the first and the last 512 KiB"
+        " of it; Read Output"
+    ) in seen.text
     assert seen.text.endswith("T")
     assert len(seen.text) < SHOWN + 300
 
