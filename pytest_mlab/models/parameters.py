@@ -55,6 +55,22 @@ NUMBERS = frozenset(
     | {"seed", "timeout"}
 )
 
+_OPENAI = NUMBERS - EVERYWHERE - {"top_k"} | {
+    "stop",
+    "tool_choice",
+    "parallel_tool_calls",
+    "response_format",
+    "reasoning_effort",
+    "verbosity",
+    "user",
+    "logit_bias",
+    "logprobs",
+    "top_logprobs",
+    "service_tier",
+}
+"""Parameters of OpenAI's API about an answer. Tools are not among them: a model without them gets
+them by text."""
+
 
 @cache
 def not_taken(model: str) -> frozenset[str]:
@@ -68,8 +84,7 @@ def not_taken(model: str) -> frozenset[str]:
     known = library.get_supported_openai_params(model=name, custom_llm_provider=provider)
     if known is None:
         return frozenset()
-    # Tools have their own way: a model without them gets them by text.
-    return frozenset(library.OPENAI_CHAT_COMPLETION_PARAMS) - set(known) - {"tools"} - EVERYWHERE
+    return _OPENAI - set(known)
 
 
 @cache
