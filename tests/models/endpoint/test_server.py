@@ -154,7 +154,7 @@ def test_paths_of_chat(endpoint: Endpoint, trial: Trial, path: str) -> None:
         (
             "/v1/chat/completions",
             {"model": "x", "messages": HELLO, "tools": [{"type": "function"}]},
-            "only functions",
+            "tools[0]: a tool of the type 'function' needs its function",
         ),
         (
             "/v1/chat/completions",
@@ -173,8 +173,8 @@ def test_paths_of_chat(endpoint: Endpoint, trial: Trial, path: str) -> None:
         ("/v1/responses", {"model": "x", "input": []}, "'input' is missing or empty"),
         (
             "/v1/responses",
-            {"model": "x", "input": [{"type": "web_search_call"}]},
-            "an item of the type",
+            {"model": "x", "input": "y", "previous_response_id": "resp_of_another_trial"},
+            "to fix: send the whole conversation as 'input'",
         ),
         (
             "/v1/messages",
