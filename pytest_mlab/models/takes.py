@@ -18,7 +18,7 @@ class Takes:
     """``media`` are the types of parts (``image_url``, ``file``, ``input_audio``, ``video_url``)
     that it takes; ``media_in_results``: in a tool's result as well. ``marks``: it takes
     ``cache_control``, and ``mark_of_all`` one for the request as a whole. ``thinking`` and
-    ``effort`` are the parameters for reasoning; ``adaptive``: its thinking has no budget."""
+    ``effort`` are the parameters for reasoning."""
 
     media: frozenset[str] = frozenset()
     media_in_results: bool = False
@@ -26,7 +26,6 @@ class Takes:
     mark_of_all: bool = False
     thinking: bool = False
     effort: bool = False
-    adaptive: bool = False
 
 
 @functools.lru_cache(maxsize=64)
@@ -53,11 +52,4 @@ def takes(name: str) -> Takes:
         "cache_control" in params,
         "thinking" in params,
         "reasoning_effort" in params,
-        marks and _is_adaptive(model, provider),
     )
-
-
-def _is_adaptive(model: str, provider: str) -> bool:
-    from litellm.llms.anthropic.common_utils import AnthropicModelInfo
-
-    return bool(AnthropicModelInfo.is_adaptive_thinking_model(model, provider))

@@ -174,8 +174,12 @@ def _size(body: str) -> int:
 
 def _said(block: Json) -> Json:
     """A text that says what a block of an unknown kind is."""
-    rest = {name: value for name, value in block.items() if name not in ("type", MARK)}
-    shown = json.dumps(rest, ensure_ascii=False, default=str) if rest else ""
+    plain = {
+        name: value
+        for name, value in block.items()
+        if name != "type" and isinstance(value, (str, int, float))
+    }
+    shown = json.dumps(plain, ensure_ascii=False) if plain else ""
     shown = f"{shown[:_SHOWN]}…" if len(shown) > _SHOWN else shown
     kind = f"{block.get('type') or 'content'}"[:_SHOWN]
     return {"type": "text", "text": f"[{' '.join(filter(None, (kind, shown)))}]"}

@@ -113,23 +113,20 @@ def _of_results(parts: Sequence[Part]) -> Message:
 
 
 def _params(extra: Mapping[str, Any], facts: Takes, left_out: list[str]) -> dict[str, Any]:
-    """The parameters. litellm would drop some of them silently, and makes thinking of an effort."""
+    """The parameters. litellm drops some silently where they are not taken, and makes thinking of
+    an effort for Claude, so that only one of the two can go out."""
     kept = dict(extra)
-    thinking, effort = kept.get("thinking"), "reasoning_effort" in kept
+    thinking = kept.get("thinking")
     if thinking and not facts.thinking:
-        left_out.append("thinking")
         del kept["thinking"]
-    elif thinking and effort:
-        # Both would become the one parameter `thinking`. Of an adaptive one effort is the measure.
-        goes = "thinking" if thinking.get("type") == "adaptive" else "reasoning_effort"
-        if goes == "reasoning_effort":
-            left_out.append("effort, beside a budget for thinking")
-        del kept[goes]
-    elif effort and not facts.effort:
+        if thinking.get("type") != "disabled":
+            left_out.append("thinking")
+    elif thinking and "reasoning_effort" in kept:
+        name, why = _given_up(str(thinking.get("type")), of_claude=facts.marks)
+        del kept[name]
+        left_out += [why] if why else []
+    if "reasoning_effort" in kept and not facts.effort:
         left_out.append("reasoning_effort")
-        del kept["reasoning_effort"]
-    elif effort and facts.marks and not facts.adaptive and "thinking" in _asked_by(extra):
-        left_out.append("effort, without thinking")
         del kept["reasoning_effort"]
     if MARK in kept and not facts.mark_of_all:
         left_out.append(f"{MARK} of the request")
@@ -137,5 +134,12 @@ def _params(extra: Mapping[str, Any], facts: Takes, left_out: list[str]) -> dict
     return kept
 
 
-def _asked_by(extra: Mapping[str, Any]) -> Sequence[str]:
-    return tuple(extra)
+def _given_up(thinking: str, *, of_claude: bool) -> tuple[str, str]:
+    """Which of ``thinking`` and an effort does not go out, and what is lost by it ('')."""
+    if thinking == "disabled":
+        if of_claude:
+            return "reasoning_effort", "effort, without thinking"
+        return "thinking", ""
+    if thinking == "adaptive":
+        return "thinking", ""  # its measure is the effort
+    return "reasoning_effort", "effort, beside a budget for thinking"

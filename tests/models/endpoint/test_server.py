@@ -281,3 +281,84 @@ def test_usage_is_the_models(endpoint: Endpoint, trial: Trial) -> None:
         "cache_creation_input_tokens": 0,
         "output_tokens": 5,
     }
+
+
+def test_a_response_is_continued_by_its_id(endpoint: Endpoint, trial: Trial) -> None:
+    """And a call whose reasoning the program drops gets it back."""
+    thought = ({"type": "thinking", "thinking": "Hm."},)
+    calls = (ToolCall("c", "f", "{}"),)
+    first = ModelReply("", "m", Usage(), 0.0, 0.0, tool_calls=calls, reasoning=thought)
+    trial.replies = [first, "done", "done"]
+    tools = [{"type": "function", "name": "f"}]
+    _, answer = post(endpoint, "/v1/responses", {"model": "x", "input": "hi", "tools": tools})
+    output = {"type": "function_call_output", "call_id": "c", "output": "a"}
+    body = {"model": "x", "previous_response_id": answer["id"], "input": [output], "stream": True}
+    asked: list[Any] = []
+
+    def seen(about: Mapping[str, Any], call: Callable[[Model], ModelReply]) -> ModelReply:
+        model = FakeModel([trial.replies.pop(0)])
+        reply = call(model)
+        asked.append(model.asked[-1].messages)
+        return reply
+
+    endpoint.answerer = seen
+    raw = json.dumps(body).encode()
+    head = f"POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: {len(raw)}\r\n\r\n"
+    assert send(endpoint, head.encode() + raw)[0] == 200
+    spoken = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f"}}]}
+    post(endpoint, "/v1/chat/completions", {"model": "x", "messages": [*HELLO, spoken]})
+    assert [message.role for message in asked[0]] == ["user", "assistant", "tool"]
+    assert asked[0][1].reasoning == asked[1][1].reasoning == thought
+
+
+def test_no_body_makes_the_server_fail(
+    endpoint: Endpoint, trial: Trial, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Every field with a value of another type: answered, or refused with a sentence."""
+    trial.answer = lambda about, call: call(FakeModel(["hi"]))  # type: ignore[method-assign]
+    endpoint.answerer = trial.answer
+    block = {"type": "text", "text": "a", "source": 1, "content": 1, "cache_control": 1}
+    call = {"id": 1, "type": "function", "function": {"name": 1, "arguments": 1}}
+    bodies: dict[str, dict[str, Any]] = {
+        "/v1/chat/completions": {
+            "messages": [{"role": "assistant", "content": [block], "tool_calls": [call]}],
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+            "tool_choice": {"type": "function", "function": {"name": "f"}},
+            "response_format": {"type": "json_schema", "json_schema": {"schema": {}}},
+            "stream_options": {},
+        },
+        "/v1/messages": {
+            "max_tokens": 9,
+            "system": [block],
+            "messages": [{"role": "user", "content": [{"type": "tool_result", "content": "a"}]}],
+            "tools": [{"name": "f", "input_schema": {}}],
+            "tool_choice": {"type": "tool", "name": "f"},
+            "thinking": {"type": "adaptive"},
+            "output_config": {"effort": "low", "format": {"schema": {}}},
+        },
+        "/v1/responses": {
+            "input": [{"type": "custom_tool_call", "call_id": 1, "input": 1}],
+            "tools": [{"type": "custom", "name": "f", "format": {"type": "grammar"}}],
+            "text": {"format": {"type": "text"}},
+            "reasoning": {"effort": "low"},
+            "include": ["a"],
+            "additional_tools": [{"type": "mcp"}],
+            "conversation": "c",
+        },
+    }
+    for path, body in bodies.items():
+        assert post(endpoint, path, {"model": "x", **body})[0] == 200
+        for changed in variants(body):
+            status, answer = post(endpoint, path, {"model": "x", **changed})
+            assert status in (200, 400), answer
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def variants(value: Any) -> Iterator[Any]:
+    """``value`` with each of its parts replaced by values of other types."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from ({**value, name: one} for one in variants(inner))
+    elif isinstance(value, list):
+        yield from ([one] for one in variants(value[0]))
+    yield from ("text", 7, ["a"], {"a": 1}, [{"type": "image"}], [{"type": 1}])

@@ -332,7 +332,7 @@ class TestAnthropic:
             (
                 "ask(model='x', max_tokens=0, messages=hello)",
                 "'max_tokens' must be a whole number of at least 1",
-            ),
+            )
         ],
     )
     def test_what_is_refused(self, served: Served, request_: str, words: str) -> None:
