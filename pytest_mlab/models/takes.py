@@ -8,8 +8,20 @@ from dataclasses import dataclass
 from pytest_mlab.models.library import litellm
 
 _MARKS = ("anthropic",)
-_CLAUDE = ("bedrock", "bedrock_converse", "vertex_ai", "openrouter", "databricks", "azure_ai")
-_CLAUDE += ("litellm_proxy", "openai", "github_copilot", "vercel_ai_gateway")
+_CLAUDE = (
+    "bedrock",
+    "bedrock_converse",
+    "vertex_ai",
+    "openrouter",
+    "databricks",
+    "azure_ai",
+    "litellm_proxy",
+    "openai",
+    "github_copilot",
+    "vercel_ai_gateway",
+)
+"""Providers that take marks for the models of Claude that they serve."""
+
 _IN_RESULTS = (*_MARKS, "bedrock", "vertex_ai", "gemini")
 
 

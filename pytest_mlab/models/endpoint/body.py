@@ -100,3 +100,9 @@ def objects(found: Any, name: str) -> list[Json]:
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise Refused(f"{name!r} must be a list of objects")
     return found
+
+
+def inner(found: Any, name: str) -> Json:
+    """The object in the field ``name`` of ``found``; an empty one where there is none."""
+    value = found.get(name) if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else {}

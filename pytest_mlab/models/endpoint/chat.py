@@ -12,7 +12,7 @@ from typing import Any
 from pytest_mlab.core.budget import Usage
 from pytest_mlab.core.model_api import ModelReply, ToolCall
 from pytest_mlab.models.endpoint.asked import Asked
-from pytest_mlab.models.endpoint.body import Body, Json, Refused, objects
+from pytest_mlab.models.endpoint.body import Body, Json, Refused, inner, objects
 from pytest_mlab.models.endpoint.content import MARK, Placed, placed, read_content
 from pytest_mlab.models.endpoint.offered import arguments_of, choose, input_of, read_tools
 from pytest_mlab.models.endpoint.thoughts import as_chat, call_extras, from_chat
@@ -77,7 +77,9 @@ def answer_format(found: Any) -> tuple[Json | None, Json]:
         return None, {}
     if kind == "json_object":
         return None, {"response_format": {"type": "json_object"}}
-    schema = (found.get("json_schema") or found).get("schema") if kind == "json_schema" else None
+    schema = None
+    if kind == "json_schema":
+        schema = (inner(found, "json_schema") or found).get("schema")
     if not isinstance(schema, dict):
         raise Refused(
             f"the answer's format {found!r:.100} is not available here: text, json_object,"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_mlab.core.model_api import Message
-from pytest_mlab.models.endpoint.body import Json, objects
+from pytest_mlab.models.endpoint.body import Json, inner, objects
 
 MARK = "cache_control"
 IMAGE, FILE, AUDIO, VIDEO = "image_url", "file", "input_audio", "video_url"
@@ -81,7 +81,7 @@ def _parts(block: Json, depth: int) -> list[Json]:
     """A block of one of the APIs as parts: one, or several where it holds others."""
     found = _one(block) if depth < _NEST else [_said(block)]
     if found is None:
-        nested = block.get("content") or (block.get("source") or {}).get("content")
+        nested = block.get("content") or inner(block, "source").get("content")
         title = [{"type": "text", "text": block["title"]}] if _is_text(block.get("title")) else []
         if _is_text(nested):
             found = [*title, {"type": "text", "text": nested}]
@@ -127,7 +127,7 @@ def _image(block: Json) -> Json:
 def _file(block: Json) -> Json:
     found = block.get("file")
     if not isinstance(found, dict):
-        source = block.get("source") if isinstance(block.get("source"), dict) else block
+        source = inner(block, "source") or block
         found = {
             "file_data": source.get("file_data") or _address(source, file_id=False),
             "file_id": source.get("file_id") or source.get("file_url"),
@@ -144,23 +144,23 @@ def _address(source: Any, *, file_id: bool = True) -> str:
         kind = source.get("media_type") or source.get("mime_type") or "application/octet-stream"
         return f"data:{kind};base64,{source['data']}"
     address = source.get("url") or (source.get("file_id") if file_id else "")
-    return address if _is_text(address) else ""
+    return address if isinstance(address, str) else ""
 
 
 def _what(part: Mapping[str, Any]) -> str:
     """What a medium is, in a few words: its type and size, or its address."""
     kind = str(part.get("type"))
-    inner = part.get(kind)
-    inner = inner if isinstance(inner, dict) else {"url": inner}
-    data = inner.get("url") or inner.get("file_data") or ""
-    name = inner.get("filename")
-    if _is_text(inner.get("data")):
-        data = f"data:audio/{inner.get('format') or 'unknown'};base64,{inner['data']}"
+    found = part.get(kind)
+    fields: Json = found if isinstance(found, dict) else {"url": found}
+    data = fields.get("url") or fields.get("file_data") or ""
+    name = fields.get("filename")
+    if _is_text(fields.get("data")):
+        data = f"data:audio/{fields.get('format') or 'unknown'};base64,{fields['data']}"
     if isinstance(data, str) and data.startswith("data:"):
         head, _, body = data[5:].partition(",")
         size = f"{head.partition(';')[0] or 'data'}, {_size(body)} bytes"
         return f"{name}, {size}" if name else size
-    place = str(data or inner.get("file_id") or "")
+    place = str(data or fields.get("file_id") or "")
     word = {IMAGE: "image", FILE: "document", AUDIO: "audio", VIDEO: "video"}.get(kind, kind)
     return " ".join(filter(None, (word, str(name or ""), f"at {place:.{_SHOWN}}" if place else "")))
 

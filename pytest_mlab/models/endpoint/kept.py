@@ -70,7 +70,7 @@ class Kept:
     def _resolved(self, item: Json) -> Json:
         if item.get("type") != "item_reference":
             return item
-        found: Json | None = self._get(self._items, ("item", item.get("id")))
+        found: Json | None = self._get(self._items, ("item", str(item.get("id"))))
         if found is None:
             raise Refused(
                 f"item_reference: this trial has given no item with the id {item.get('id')!r:.80};"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pytest_mlab.core.model_api import ModelReply, ToolCall
 from pytest_mlab.models.endpoint.asked import Asked
-from pytest_mlab.models.endpoint.body import Body, Json, Refused, objects
+from pytest_mlab.models.endpoint.body import Body, Json, Refused, inner, objects
 from pytest_mlab.models.endpoint.content import MARK, Content, Placed, placed, read_content
 from pytest_mlab.models.endpoint.offered import choose, read_tools
 from pytest_mlab.models.endpoint.thoughts import as_anthropic, from_anthropic, is_anthropic
@@ -47,7 +47,7 @@ def read(fields: Any) -> Asked:
         schema=schema,
         extra=extra | chosen,
         stream=body.flag("stream"),
-        shows_reasoning=(fields.get("thinking") or {}).get("type") != "disabled",
+        shows_reasoning=inner(fields, "thinking").get("type") != "disabled",
     )
     body.end({})
     return replace(asked, left_out=(*offered.left_out, *body.left_out, *_lost_marks(spoken)))

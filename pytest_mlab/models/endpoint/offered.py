@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pytest_mlab.core.actions import ActionSpec
-from pytest_mlab.models.endpoint.body import Json, Refused
+from pytest_mlab.models.endpoint.body import Json, Refused, inner, objects
 from pytest_mlab.models.endpoint.content import MARK
 from pytest_mlab.models.tools import wire_name
 
@@ -47,21 +47,21 @@ def read_tools(found: Sequence[Json], api: Literal["chat", "responses", "message
     for number, one in enumerate(found):
         # The inner object is chat completions' form.
         kind = str(one.get("type") or ("custom" if api == "messages" else "function"))
-        inner = one.get(kind) if api == "chat" else one
-        if kind in _FUNCTIONS[api] and isinstance(inner, dict):
-            spec = _function(inner)
-        elif kind in _CUSTOM[api] and isinstance(inner, dict):
-            spec = _custom(inner)
+        found_in = inner(one, kind) if api == "chat" else one
+        if kind in _FUNCTIONS[api] and found_in:
+            spec = _function(found_in)
+        elif kind in _CUSTOM[api] and found_in:
+            spec = _custom(found_in)
             kinds[spec.name] = "custom"
         elif kind == _SHELL and api == "responses":
             spec = _shell()
-            kinds[spec.name] = _SHELL
+            kinds[spec.name] = "local_shell"
         elif kind in _FUNCTIONS[api]:
             raise Refused(f"tools[{number}]: a tool of the type 'function' needs its function")
         else:
             left_out.append(f"tool {_called(one, kind)}")
             continue
-        if isinstance(mark := one.get(MARK) or inner.get(MARK), dict):
+        if isinstance(mark := one.get(MARK) or found_in.get(MARK), dict):
             spec = replace(spec, marks={MARK: mark})
         tools.append(spec)
     return Offered(tuple(tools), kinds, tuple(left_out))
@@ -71,8 +71,8 @@ def choose(choice: Any, offered: Offered) -> tuple[bool, Json, Offered]:
     """Whether a tool must be called, ``tool_choice`` where there is more to it, and the tools that
     the choice allows. Raises Refused."""
     if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
-        allowed = choice.get("allowed_tools") or choice
-        names = [_name(one) for one in allowed.get("tools") or () if isinstance(one, dict)]
+        allowed = inner(choice, "allowed_tools") or choice
+        names = [_name(one) for one in objects(allowed.get("tools") or [], "allowed_tools")]
         must_call, extra, _ = choose(allowed.get("mode"), offered)
         return must_call, extra, offered.only(names)
     if isinstance(choice, dict):
@@ -126,12 +126,11 @@ def _function(found: Json) -> ActionSpec:
 
 
 def _custom(found: Json) -> ActionSpec:
-    form = found.get("format")
-    form = form if isinstance(form, dict) else {}
-    grammar = form.get("grammar") if isinstance(form.get("grammar"), dict) else form
+    form = inner(found, "format")
+    grammar = inner(form, "grammar") or form
     what = "the tool's whole input, as plain text"
     summary = str(found.get("description") or "")
-    if grammar and grammar.get("definition"):
+    if grammar.get("definition"):
         syntax = grammar.get("syntax") or ""
         summary += f"\n\nThe input follows this {syntax} grammar:\n{grammar['definition']}"
     schema = {
@@ -159,6 +158,5 @@ def _called(one: Json, kind: str) -> str:
 
 def _name(found: Json) -> str:
     kind = str(found.get("type"))
-    inner = found.get(kind)
-    named = inner if isinstance(inner, dict) else found
+    named = inner(found, kind) or found
     return str(named.get("name") or named.get("server_label") or kind)

@@ -57,7 +57,8 @@ def read(fields: Any) -> Asked:
         stream=body.flag("stream"),
         kinds=offered.kinds,
     )
-    if "message.output_text.logprobs" in (fields.get("include") or ()):
+    included = body.texts("include")
+    if "message.output_text.logprobs" in included:
         raise Refused(
             "'include' asks for log probabilities, which are not available at this endpoint; to"
             " fix: leave message.output_text.logprobs out"
@@ -100,7 +101,7 @@ def _messages(found: Any) -> Iterator[Placed]:
                 spoken = _joined(spoken, reasoning=(block,))
             continue
         if is_call:
-            spoken = _joined(spoken, tool_calls=(_call(item, kind),))
+            spoken = _joined(spoken, calls=(_call(item, kind),))
             continue
         if spoken is not None and _continues(item, kind, spoken[0]):
             content = read_content(item.get("content"), f"{where}.content")
@@ -119,11 +120,17 @@ def _messages(found: Any) -> Iterator[Placed]:
         yield spoken
 
 
-def _joined(spoken: Placed | None, **more: Any) -> Placed:
-    """The assistant's message ``spoken`` with ``more`` calls or reasoning."""
+def _joined(
+    spoken: Placed | None, *, calls: tuple[ToolCall, ...] = (), reasoning: tuple[Json, ...] = ()
+) -> Placed:
+    """The assistant's message ``spoken`` with more calls or reasoning."""
     message, places = spoken or placed("assistant", Content())
-    fields = {name: (*getattr(message, name), *value) for name, value in more.items()}
-    return replace(message, **fields), places
+    message = replace(
+        message,
+        tool_calls=(*message.tool_calls, *calls),
+        reasoning=(*message.reasoning, *reasoning),
+    )
+    return message, places
 
 
 def _continues(item: Json, kind: str, before: Message) -> bool:
@@ -257,7 +264,7 @@ def _items(asked: Asked, reply: ModelReply) -> list[Json]:
 
 def _called(asked: Asked, call: ToolCall) -> Json:
     kind = asked.kinds.get(call.name, "function")
-    done = {"call_id": call.id, "status": "completed"}
+    done: Json = {"call_id": call.id, "status": "completed"}
     if kind == "custom":
         done |= {"name": call.name, "input": input_of(call.arguments)}
         return {"type": "custom_tool_call", "id": f"ctc_{uuid.uuid4().hex}", **done}

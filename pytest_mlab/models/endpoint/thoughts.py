@@ -92,7 +92,7 @@ def from_chat(message: Json) -> tuple[Json, ...]:
     found = [
         dict(block)
         for name in ("thinking_blocks", "reasoning_items", "reasoning_details")
-        for block in (message.get(name) or ())
+        for block in _list(message.get(name))
         if isinstance(block, dict)
     ]
     text = message.get("reasoning_content", message.get("reasoning"))
@@ -100,7 +100,7 @@ def from_chat(message: Json) -> tuple[Json, ...]:
         found.insert(0, {"type": _THINKING, "thinking": text})
     found += [
         {"type": _CALL, "id": str(call.get("id")), _EXTRA: call[_EXTRA]}
-        for call in message.get("tool_calls") or ()
+        for call in _list(message.get("tool_calls"))
         if isinstance(call, dict) and call.get(_EXTRA)
     ]
     return tuple(found)
@@ -152,6 +152,10 @@ def _unsealed(text: Any) -> Json | None:
     except (binascii.Error, ValueError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _list(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else []
 
 
 def _is(block: Mapping[str, Any], kind: str) -> bool:

@@ -17,9 +17,12 @@ from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.errors import BadRequestError
 from pytest_mlab.models.endpoint import chat, messages, responses
 from pytest_mlab.models.endpoint.asked import Asked
+from pytest_mlab.models.endpoint.body import Refused
+from pytest_mlab.models.endpoint.kept import Kept
 from pytest_mlab.models.litellm_client import LitellmClient
 from pytest_mlab.models.retry import Retry
 from pytest_mlab.models.text_tools import TextTools
+from tests.support.fake_environment import FakeModel
 
 Json = dict[str, Any]
 
@@ -338,3 +341,93 @@ def test_plain_reasoning_goes_back_by_every_api(provider: Provider, field: str) 
 def _call(name: str, arguments: str) -> Mapping[str, Any]:
     function = {"name": name, "arguments": arguments}
     return {"id": "call_1", "type": "function", "function": function}
+
+
+# --- bodies of a wrong form ---
+
+BLOCK = {"type": "image", "source": {"type": "base64", "data": "a"}, "cache_control": MARK}
+RESULT = {"type": "tool_result", "tool_use_id": "a", "content": [BLOCK], "cache_control": MARK}
+BODIES: list[tuple[ModuleType, Json]] = [
+    (
+        chat,
+        {
+            "messages": [
+                {
+                    "role": "assistant",
+                    "content": [BLOCK],
+                    "tool_calls": [_call("f", "")],
+                    "thinking_blocks": [THOUGHT],
+                }
+            ],
+            "tools": [{"type": "custom", "custom": {"name": "f", "format": {"grammar": {}}}}],
+            "tool_choice": {"type": "custom", "custom": {"name": "f"}},
+            "response_format": {"type": "json_schema", "json_schema": {"schema": {}}},
+            "stream_options": {},
+            "stop": ["a"],
+        },
+    ),
+    (
+        messages,
+        {
+            "max_tokens": 9,
+            "system": [BLOCK],
+            "messages": [{"role": "user", "content": [RESULT]}],
+            "tools": TOOLS,
+            "tool_choice": {"type": "tool", "name": "read"},
+            "thinking": {"type": "adaptive"},
+            "output_config": {"effort": "low", "format": {"schema": {}}},
+        },
+    ),
+    (messages, {"max_tokens": 9, "messages": [{"role": "assistant", "content": [THOUGHT]}]}),
+    (
+        responses,
+        {
+            "input": [{"type": "custom_tool_call", "call_id": 1, "input": 1}],
+            "tools": [{"type": "custom", "name": "f", "format": {"type": "grammar"}}],
+            "tool_choice": {"type": "allowed_tools", "tools": [{"type": "custom", "name": "f"}]},
+            "text": {"format": {"type": "text"}},
+            "reasoning": {"effort": "low"},
+            "include": ["a"],
+            "additional_tools": [{"type": "mcp"}],
+            "conversation": {"id": "c"},
+        },
+    ),
+    (responses, {"input": [{"type": "reasoning", "summary": [{"text": "a"}]}]}),
+    (responses, {"input": [{"type": "local_shell_call", "action": {"command": ["a"]}}]}),
+    (responses, {"input": [{"type": "item_reference", "id": "a"}]}),
+]
+
+
+def test_no_body_makes_the_endpoint_fail() -> None:
+    """Every field with values of other types: answered, or refused with a sentence."""
+    ended = [
+        answer_to(api, {"model": "x", **changed})
+        for api, body in BODIES
+        for changed in variants(body)
+        if isinstance(changed, dict)
+    ]
+    assert ended.count(True) > 100
+    assert ended.count(False) > 100
+
+
+def answer_to(api: ModuleType, body: Json) -> bool:
+    """Whether the request is answered, and not refused."""
+    model = FakeModel(["hi"])
+    try:
+        fields: Any = Kept().continued(body)[0] if api is responses else body
+        asked = api.read(fields).suited_to(model)
+    except Refused:
+        return False
+    reply = asked.complete(model)
+    assert json.dumps(api.answer(asked, reply))
+    return bool(b"".join(api.stream(asked, reply)))
+
+
+def variants(value: Any) -> Iterator[Any]:
+    """``value`` with each of its parts replaced by values of other types."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from ({**value, name: one} for one in variants(inner))
+    elif isinstance(value, list):
+        yield from ([one] for one in variants(value[0]))
+    yield from ("text", 7, ["a"], {"a": 1}, [{"type": "image"}], [{"type": 1}])

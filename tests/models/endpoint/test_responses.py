@@ -51,7 +51,6 @@ def test_what_codex_sends() -> None:
         "tool namespace multi_agent_v1",
         "tool web_search",
         "background",
-        "include",
         "prompt_cache_key",
         "a_field_of_next_year",
     )
