@@ -10,12 +10,24 @@ from typing import Any
 @dataclass(frozen=True)
 class ActionSpec:
     """An action that an environment offers. ``schema`` is the JSON schema (an object) of its
-    arguments."""
+    arguments; ``marks`` go to the provider beside the function (``cache_control``)."""
 
     name: str
     summary: str
     schema: Mapping[str, Any]
     returns: str = ""
+    marks: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Its fields, as recordings have them; older ones know no ``marks``."""
+        found: dict[str, Any] = {
+            "name": self.name,
+            "summary": self.summary,
+            "schema": dict(self.schema),
+        }
+        return (
+            found | {"returns": self.returns} | ({"marks": dict(self.marks)} if self.marks else {})
+        )
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ def as_openai_tools(tools: Iterable[ActionSpec]) -> list[dict[str, Any]]:
     return [
         {
             "type": "function",
+            **tool.marks,
             "function": {
                 "name": wire_name(tool.name),
                 "description": tool.summary + (f" Gives: {tool.returns}" if tool.returns else ""),
@@ -92,6 +93,8 @@ def _call(number: int, call: Any, tools: Sequence[ActionSpec]) -> ToolCall:
 
 def _message(message: Message) -> dict[str, Any]:
     plain: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.blocks:
+        plain["content"] = [dict(block) for block in message.blocks]
     if message.tool_calls:
         plain["tool_calls"] = [
             {

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.budget import Usage
-from pytest_mlab.core.model_api import Message, ModelReply, ToolCall
-from pytest_mlab.models.endpoint.asked import Asked, Body, Json, Refused, objects, text_of, tool
-from pytest_mlab.models.tools import wire_name
+from pytest_mlab.core.model_api import ModelReply, ToolCall
+from pytest_mlab.models.endpoint.asked import Asked
+from pytest_mlab.models.endpoint.body import Body, Json, Refused, inner, objects
+from pytest_mlab.models.endpoint.content import MARK, Placed, placed, read_content
+from pytest_mlab.models.endpoint.offered import arguments_of, choose, input_of, read_tools
+from pytest_mlab.models.endpoint.thoughts import as_chat, call_extras, from_chat
 
 PASSED_ON = (
     "top_p",
@@ -25,66 +27,47 @@ PASSED_ON = (
     "parallel_tool_calls",
     "verbosity",
 )
-LEFT_OUT = (
-    "user",
-    "metadata",
-    "store",
-    "service_tier",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "safety_identifier",
-)
-_SAME = {"n": (1,), "logprobs": (False,), "modalities": (["text"],), "tool_choice": ("auto",)}
+_ONLY = {
+    "n": ((1,), "ask once for each answer"),
+    "logprobs": ((False,), "ask without it"),
+    "top_logprobs": ((0,), "ask without it"),
+    "modalities": ((["text"],), "ask for text"),
+    "audio": ((), "ask for text"),
+    "functions": (([],), "send them as 'tools'"),
+    "function_call": (("auto", "none"), "send 'tool_choice'"),
+}
 _SYSTEM = ("system", "developer")
 
 
 def read(fields: Any) -> Asked:
     """A request. Raises Refused."""
     body = Body(fields)
-    tools = tuple(map(_tool, body.objects("tools")))
+    offered = read_tools(body.objects("tools"), "chat")
     extra = body.passed_on(PASSED_ON)
-    must_call, choice = choose(body.any("tool_choice"), tools)
+    must_call, choice, offered = choose(body.any("tool_choice"), offered)
     schema, response_format = answer_format(body.any("response_format"))
-    options = body.any("stream_options") or {}
+    options = body.object("stream_options")
     limit = body.whole("max_tokens")
+    found = [_message(item, f"messages[{n}]") for n, item in enumerate(body.objects("messages"))]
     asked = Asked(
         model=body.text("model"),
-        messages=tuple(
-            _message(item, f"messages[{n}]") for n, item in enumerate(body.objects("messages"))
-        ),
+        messages=tuple(message for message, _ in found),
+        places=tuple(places for _, places in found),
         temperature=body.number("temperature"),
         max_tokens=body.whole("max_completion_tokens") or limit,
         stop=body.texts("stop"),
-        tools=tools,
+        tools=offered.tools,
         must_call=must_call,
         schema=schema,
         extra=extra | choice | response_format,
         stream=body.flag("stream"),
-        usage_in_stream=bool(isinstance(options, dict) and options.get("include_usage")),
+        usage_in_stream=bool(options.get("include_usage")),
+        kinds=offered.kinds,
     )
     if not asked.messages:
         raise Refused("'messages' is missing or empty")
-    body.leave_out(LEFT_OUT)
-    body.end(_SAME)
-    return replace(asked, left_out=tuple(body.left_out))
-
-
-def choose(choice: Any, tools: tuple[ActionSpec, ...]) -> tuple[bool, Json]:
-    """Whether a tool must be called, and ``tool_choice`` where there is more to it."""
-    if isinstance(choice, dict):
-        name = (choice.get("function") or choice).get("name")
-        if name not in {tool.name for tool in tools}:
-            raise Refused(f"'tool_choice' names {name!r:.60}, which is none of the request's tools")
-        if len(tools) == 1:
-            return True, {}
-        return False, {"tool_choice": {"type": "function", "function": {"name": wire_name(name)}}}
-    if choice in (None, "auto", "required"):
-        return choice == "required", {}
-    if choice == "none":
-        return False, {"tool_choice": "none"} if tools else {}
-    raise Refused(
-        f"'tool_choice' is {choice!r:.60}; available are auto, none, required and a function"
-    )
+    body.end(_ONLY)
+    return replace(asked, left_out=(*offered.left_out, *body.left_out))
 
 
 def answer_format(found: Any) -> tuple[Json | None, Json]:
@@ -94,7 +77,9 @@ def answer_format(found: Any) -> tuple[Json | None, Json]:
         return None, {}
     if kind == "json_object":
         return None, {"response_format": {"type": "json_object"}}
-    schema = (found.get("json_schema") or found).get("schema") if kind == "json_schema" else None
+    schema = None
+    if kind == "json_schema":
+        schema = (inner(found, "json_schema") or found).get("schema")
     if not isinstance(schema, dict):
         raise Refused(
             f"the answer's format {found!r:.100} is not available here: text, json_object,"
@@ -103,35 +88,31 @@ def answer_format(found: Any) -> tuple[Json | None, Json]:
     return schema, {}
 
 
-def _tool(found: Json) -> ActionSpec:
-    function = found.get("function")
-    if found.get("type") != "function" or not isinstance(function, dict):
-        raise Refused(
-            f"a tool of the type {found.get('type')!r:.60} is not available here, only functions"
-        )
-    return tool(function.get("name"), function.get("description"), function.get("parameters"))
-
-
-def _message(found: Json, where: str) -> Message:
+def _message(found: Json, where: str) -> Placed:
     role = found.get("role")
-    text = text_of(found.get("content"), f"{where}.content", ("text", "refusal"))
+    content = read_content(found.get("content"), f"{where}.content").marked(found.get(MARK))
     if role in _SYSTEM:
-        return Message("system", text)
+        return placed("system", content)
     if role == "user":
-        return Message("user", text)
-    if role == "tool":
-        return Message("tool", text, tool_call_id=str(found.get("tool_call_id") or ""))
+        return placed("user", content)
+    if role in ("tool", "function"):
+        return placed("tool", content, tool_call_id=str(found.get("tool_call_id") or ""))
     if role != "assistant":
         raise Refused(
             f"{where}.role is {role!r:.60}; available are system, developer, user, assistant and"
             " tool"
         )
-    calls = objects(found.get("tool_calls") or [], f"{where}.tool_calls")
-    return Message("assistant", text, tuple(map(_call, calls)))
+    if not content.parts:
+        content = read_content(found.get("refusal"), f"{where}.refusal")
+    calls = tuple(map(_call, objects(found.get("tool_calls") or [], f"{where}.tool_calls")))
+    return placed("assistant", content, tool_calls=calls, reasoning=from_chat(found))
 
 
 def _call(found: Json) -> ToolCall:
-    function = found.get("function")
+    function, custom = found.get("function"), found.get("custom")
+    if isinstance(custom, dict):
+        arguments = arguments_of(custom.get("input"))
+        return ToolCall(str(found.get("id")), str(custom.get("name")), arguments)
     if not isinstance(function, dict):
         raise Refused("a tool call without a function is not available here")
     return ToolCall(
@@ -145,8 +126,10 @@ def answer(asked: Asked, reply: ModelReply) -> Json:
         "role": "assistant",
         "content": reply.text or (None if reply.tool_calls else ""),
     }
+    if asked.shows_reasoning:
+        message |= as_chat(reply.reasoning)
     if reply.tool_calls:
-        message["tool_calls"] = _calls(reply)
+        message["tool_calls"] = _calls(asked, reply)
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(reply)}
     return {
         **_head(reply, "chat.completion"),
@@ -164,9 +147,11 @@ def stream(asked: Asked, reply: ModelReply) -> Iterator[bytes]:
         return event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
     yield chunk({"role": "assistant", "content": ""})
+    if asked.shows_reasoning and reply.reasoning:
+        yield chunk(as_chat(reply.reasoning))
     if reply.text:
         yield chunk({"content": reply.text})
-    for number, call in enumerate(_calls(reply)):
+    for number, call in enumerate(_calls(asked, reply)):
         yield chunk({"tool_calls": [{"index": number, **call}]})
     yield chunk({}, _finish(reply))
     if asked.usage_in_stream:
@@ -200,15 +185,24 @@ def usage_json(usage: Usage) -> Json:
     }
 
 
-def _calls(reply: ModelReply) -> list[Json]:
+def _calls(asked: Asked, reply: ModelReply) -> list[Json]:
+    extras = call_extras(reply.reasoning)
     return [
         {
             "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
+            **_called(asked, call),
+            **({"extra_content": extras[call.id]} if call.id in extras else {}),
         }
         for call in reply.tool_calls
     ]
+
+
+def _called(asked: Asked, call: ToolCall) -> Json:
+    if asked.kinds.get(call.name) == "custom":
+        inner = {"name": call.name, "input": input_of(call.arguments)}
+        return {"type": "custom", "custom": inner}
+    inner = {"name": call.name, "arguments": call.arguments}
+    return {"type": "function", "function": inner}
 
 
 def _finish(reply: ModelReply) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import socket
@@ -10,6 +11,7 @@ import socketserver
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +20,9 @@ from typing import Any
 from pytest_mlab.core.model_api import Model, ModelReply
 from pytest_mlab.errors import BadRequestError, ContextWindowError, MlabError
 from pytest_mlab.models.endpoint import chat, messages, responses
-from pytest_mlab.models.endpoint.asked import Asked, Refused
+from pytest_mlab.models.endpoint.asked import Asked
+from pytest_mlab.models.endpoint.body import Refused
+from pytest_mlab.models.endpoint.kept import Kept
 from pytest_mlab.models.tokens import prompt_tokens
 
 MAX_BODY = 64 << 20
@@ -27,7 +31,8 @@ KEY = "mlab"
 
 Call = Callable[[Model], ModelReply]
 Answerer = Callable[[Mapping[str, Any], Call], ModelReply]
-"""Does a model call: takes the facts for the trace, and the call. May raise MlabError."""
+"""Does a model call: takes the facts for the trace, which the call may complete, and the call. May
+raise MlabError."""
 
 _APIS: Mapping[str, ModuleType] = {
     "/chat/completions": chat,
@@ -47,6 +52,7 @@ class Endpoint:
         self.path = path
         self.models = tuple(dict.fromkeys(name for name in models if name))
         self.answerer: Answerer | None = None
+        self.kept = Kept()
         self._server = _Server(path, self)
 
     @contextlib.contextmanager
@@ -141,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse_path()
             return
         try:
-            asked: Asked = api.read(self._body())
+            asked = self._asked(api)
             if name == _COUNT:
                 self._reply(200, {"input_tokens": prompt_tokens(asked.messages, asked.tools)})
                 return
@@ -161,13 +167,33 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._reply(200, api.answer(asked, reply))
 
+    def _asked(self, api: ModuleType) -> Asked:
+        """The request, with what earlier ones of this trial have to do with it."""
+        kept, fields = self.server.endpoint.kept, self._body()
+        if api is responses:
+            fields, kept_as = kept.continued(fields)
+            keep = functools.partial(kept.keep, kept_as=kept_as)
+            asked = replace(responses.read(fields), on_response=keep)
+        else:
+            asked = api.read(fields)
+        thinks = not {"thinking", "reasoning_effort"}.isdisjoint(asked.extra)
+        return replace(asked, messages=kept.with_reasoning(asked.messages, signed=thinks))
+
     def _answer(self, name: str, asked: Asked) -> ModelReply:
         answerer = self.server.endpoint.answerer
         assert answerer is not None
         about: dict[str, Any] = {"api": name, "asked_for": asked.model, "role": asked.role}
-        if asked.left_out:
-            about["left_out"] = ", ".join(asked.left_out)
-        return answerer(about, asked.complete)
+
+        def call(model: Model) -> ModelReply:
+            suited = asked.suited_to(model)
+            if suited.left_out:
+                # The step is recorded after its call.
+                about["left_out"] = ", ".join(suited.left_out)
+            return suited.complete(model)
+
+        reply = answerer(about, call)
+        self.server.endpoint.kept.learn(reply)
+        return reply
 
     def _route(self) -> str:
         path = self.path.partition("?")[0].rstrip("/")

@@ -9,7 +9,6 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import NamedTuple
 
 from pytest_mlab.core.model_api import Message, ModelRequest
@@ -80,7 +79,7 @@ def comparable(request: ModelRequest, clean: Callable[[str], str]) -> tuple[Part
         "schema": request.schema,
         "extra": dict(request.extra),
     }
-    tools = [{**asdict(tool), "schema": dict(tool.schema)} for tool in request.tools]
+    tools = [tool.as_json() for tool in request.tools]
     return (
         Part("model", request.model),
         Part("parameters", clean(_json(parameters))),

@@ -165,9 +165,7 @@ def _header_line(header: Header) -> str:
 
 
 def _tool_text(tool: ActionSpec) -> str:
-    return json.dumps(
-        {**asdict(tool), "schema": dict(tool.schema)}, ensure_ascii=False, indent=1, default=dict
-    )
+    return json.dumps(tool.as_json(), ensure_ascii=False, indent=1, default=dict)
 
 
 def _object(content: Json) -> str:

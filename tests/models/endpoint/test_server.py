@@ -154,7 +154,7 @@ def test_paths_of_chat(endpoint: Endpoint, trial: Trial, path: str) -> None:
         (
             "/v1/chat/completions",
             {"model": "x", "messages": HELLO, "tools": [{"type": "function"}]},
-            "only functions",
+            "tools[0]: a tool of the type 'function' needs its function",
         ),
         (
             "/v1/chat/completions",
@@ -173,8 +173,8 @@ def test_paths_of_chat(endpoint: Endpoint, trial: Trial, path: str) -> None:
         ("/v1/responses", {"model": "x", "input": []}, "'input' is missing or empty"),
         (
             "/v1/responses",
-            {"model": "x", "input": [{"type": "web_search_call"}]},
-            "an item of the type",
+            {"model": "x", "input": "y", "previous_response_id": "resp_of_another_trial"},
+            "to fix: send the whole conversation as 'input'",
         ),
         (
             "/v1/messages",
@@ -281,3 +281,31 @@ def test_usage_is_the_models(endpoint: Endpoint, trial: Trial) -> None:
         "cache_creation_input_tokens": 0,
         "output_tokens": 5,
     }
+
+
+def test_a_response_is_continued_by_its_id(endpoint: Endpoint, trial: Trial) -> None:
+    """And a call whose reasoning the program drops gets it back."""
+    thought = ({"type": "thinking", "thinking": "Hm."},)
+    calls = (ToolCall("c", "f", "{}"),)
+    first = ModelReply("", "m", Usage(), 0.0, 0.0, tool_calls=calls, reasoning=thought)
+    trial.replies = [first, "done", "done"]
+    tools = [{"type": "function", "name": "f"}]
+    _, answer = post(endpoint, "/v1/responses", {"model": "x", "input": "hi", "tools": tools})
+    output = {"type": "function_call_output", "call_id": "c", "output": "a"}
+    body = {"model": "x", "previous_response_id": answer["id"], "input": [output], "stream": True}
+    asked: list[Any] = []
+
+    def seen(about: Mapping[str, Any], call: Callable[[Model], ModelReply]) -> ModelReply:
+        model = FakeModel([trial.replies.pop(0)])
+        reply = call(model)
+        asked.append(model.asked[-1].messages)
+        return reply
+
+    endpoint.answerer = seen
+    raw = json.dumps(body).encode()
+    head = f"POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: {len(raw)}\r\n\r\n"
+    assert send(endpoint, head.encode() + raw)[0] == 200
+    spoken = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f"}}]}
+    post(endpoint, "/v1/chat/completions", {"model": "x", "messages": [*HELLO, spoken]})
+    assert [message.role for message in asked[0]] == ["user", "assistant", "tool"]
+    assert asked[0][1].reasoning == asked[1][1].reasoning == thought
