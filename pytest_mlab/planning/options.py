@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.sandbox_api import SandboxOptions
+from pytest_mlab.core.trial import Outcome
 from pytest_mlab.core.values import (
     PerModel,
     assignment,
@@ -27,6 +28,7 @@ from pytest_mlab.core.values import (
 )
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.lib.durations import parse_duration
+from pytest_mlab.planning.retry import parse_outcomes
 
 NEWEST = "newest"
 """What ``--mlab-resume`` without a value means: the newest run that was started with the same
@@ -110,6 +112,7 @@ class MlabOptions:
     plan: bool = False
     run_dir: Path | None = None
     resume: str | None = None
+    retry: tuple[Outcome, ...] = ()
     record: Path | None = None
     replay: Path | None = None
     replay_mode: str | None = None
@@ -353,6 +356,14 @@ TABLE: tuple[Option, ...] = (
         metavar="RUN",
     ),
     Option(
+        "retry",
+        "With --mlab-resume: run trials with these outcomes again, such as infra,provider; also"
+        " task, agent, invalid, no_submission, below. Their earlier attempts stay on disk and are"
+        " not counted, but for their dollars",
+        parse=parse_outcomes,
+        metavar="OUTCOMES",
+    ),
+    Option(
         "record",
         "Keep every model reply in this folder, one file a trial, for --mlab-replay; the trials"
         " must not be in it yet",
@@ -501,6 +512,10 @@ def _check_together(options: MlabOptions) -> None:
     if options.resume and options.run_dir:
         raise ConfigError(
             "--mlab-resume and --mlab-run-dir both name a run; a resumed run stays where it is"
+        )
+    if options.retry and not options.resume:
+        raise ConfigError(
+            "--mlab-retry runs trials of an earlier run again; name it with --mlab-resume=RUN"
         )
     if options.record and options.replay:
         raise ConfigError(

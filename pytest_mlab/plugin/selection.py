@@ -10,7 +10,7 @@ import pytest
 from pytest_mlab.core.plan import Plan
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.planning import make as planning
-from pytest_mlab.planning import recordable
+from pytest_mlab.planning import recordable, retry
 from pytest_mlab.planning.planned import Planned
 from pytest_mlab.plugin.brief import Brief
 from pytest_mlab.plugin.collect import trials_of
@@ -56,6 +56,7 @@ class Selection:
         self.config = session.config
         self._session = session
         self._planned = planned.plan
+        self._retry = planned.retry
         self._file = brief.selection
         self._begin = begin
         self._is_known = False
@@ -83,6 +84,9 @@ class Selection:
         # A resumed run keeps its plan: what -k leaves out this time is still missing in it.
         if self.is_fresh:
             self.run = planning.narrow(self.run, items.values())
+        else:
+            # Here, where the selection is known: what -k leaves out keeps its result.
+            retry.put_aside(self.run, items.values(), self._retry)
         # After the plan is narrowed: only the trials that are left need a recording to replay, or a
         # free place for one.
         with usage_errors():

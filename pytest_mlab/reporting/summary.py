@@ -60,6 +60,7 @@ def summary(figures: RunFigures) -> dict[str, Any]:
             "unpriced_calls": figures.spending.unpriced,
             "run_max_cost_usd": settings.run_max_cost,
         },
+        "earlier_attempts": asdict(figures.earlier),
         "planned": len(plan.trials),
         "missing": [{"trial": r.id.name, "reason": r.reason} for r in figures.missing],
         "gate": _gate(figures.gate),

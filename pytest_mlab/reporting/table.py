@@ -9,6 +9,7 @@ from dataclasses import replace
 from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
 from pytest_mlab.core.gate import GateResult
 from pytest_mlab.core.trial import Outcome, TrialResult
+from pytest_mlab.planning.retry import proposal
 from pytest_mlab.reporting import text
 from pytest_mlab.reporting.figure_table import CONTROL, SUCCESS, Column, columns, own, refused_tools
 from pytest_mlab.reporting.figures import RunFigures
@@ -37,6 +38,8 @@ def table(figures: RunFigures, resume: str = "", width: int = WIDTH) -> list[str
     failed = [r for r in figures.trials if r.outcome in _ERRORS]
     if failed:
         lines += ["", *_errors(failed)]
+        if again := proposal(failed, resume):
+            lines += text.wrapped(again, WIDTH, "  ")
     noted = [replace(r, reason=note) for r in figures.trials for note in r.notes]
     if noted:
         lines += [
@@ -52,6 +55,8 @@ def table(figures: RunFigures, resume: str = "", width: int = WIDTH) -> list[str
         lines += ["", spent]
     for warning in figures.gate.warnings:
         lines += ["", *text.wrapped(text.ascii_only(f"WARNING: {warning}"), WIDTH, rest="  ")]
+    if earlier := figures.earlier.text():
+        lines += ["", *text.wrapped(earlier, WIDTH, rest="  ")]
     lines += ["", *gate_lines(figures.gate)]
     if figures.gate.nothing_ran:
         lines += ["", *text.wrapped(nothing_ran(figures), WIDTH, rest="  ")]
