@@ -247,3 +247,16 @@ def test_the_log_is_what_the_agent_printed(
     out = capsys.readouterr().out
     assert out.endswith("one\\x1b[2J\n    two \ufffd\n\n")
     assert "Execute Script" not in out
+
+
+def test_without_a_trial_the_trials_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_traced_run(tmp_path / "20260101-000000-0001")
+    assert cli.main(["show", "--reports", str(tmp_path), "last"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("run ")
+    assert [line.split("  ")[0] for line in lines[1:]] == ["toy-research-m-1", "toy-research-m-2"]
+    assert lines[2].endswith("  not run")
+    assert cli.main(["show", "last", "--reports", str(tmp_path), "--step", "1"]) == 2
+    assert "--step 1 is a step of a trial; name one" in capsys.readouterr().err
