@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.errors import DataUnavailable, SuiteError
+from pytest_mlab.errors import ConfigError, DataUnavailable, SuiteError
 from pytest_mlab.lib.locate import DEFAULT_SUITE, default_cache_dir
 
 FOREIGN = "mlagentbench"
@@ -118,11 +118,18 @@ def prepare_command(task: Task, options: Options, *, accept: str = "") -> str:
     suite = suite_of(task)
     if suite != DEFAULT_SUITE:
         words += ["--suite", suite]
-    if options.cache != default_cache_dir():
+    if options.cache != _default_cache():
         words += ["--cache-dir", str(options.cache)]
     if accept:
         words += ["--accept-rules", accept]
     return shlex.join(words)
+
+
+def _default_cache() -> Path | None:
+    try:
+        return default_cache_dir()
+    except ConfigError:
+        return None  # no home folder: every cache has to be named
 
 
 def suite_of(task: Task) -> str:
