@@ -108,7 +108,7 @@ def test_commands_have_options_that_exist(page: Path, capsys: pytest.CaptureFixt
     flags = {option.flag for option in TABLE} | PYTEST_ONLY
     named = set(re.findall(r"--mlab-[a-z-]*[a-z]", page.read_text(encoding="utf-8")))
     assert named <= flags
-    wrong = []
+    wrong: list[tuple[str, ...]] = []
     for line, words in commands(page):
         if words[0] != "mlab" or words[1] not in COMMANDS:
             assert words[0] == "pytest" or words[1].startswith("COMMAND"), line
@@ -148,7 +148,7 @@ def test_messages_name_options_and_commands_that_exist() -> None:
     """In every text of the package: `--mlab-…` is in the table, `mlab COMMAND --option` is an
     option of that command."""
     flags = {option.flag for option in TABLE} | PYTEST_ONLY
-    wrong = []
+    wrong: list[tuple[str, ...]] = []
     checked = 0
     for file in sorted((ROOT / "pytest_mlab").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

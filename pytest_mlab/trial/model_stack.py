@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mlab import __version__
 from pytest_mlab.core.agent_api import Agent
-from pytest_mlab.core.model_api import Model, ModelClient, Role
+from pytest_mlab.core.model_api import Model, ModelClient
 from pytest_mlab.core.plan import Models
 from pytest_mlab.core.routes import RouteLimits, limits_of
 from pytest_mlab.errors import StoreError
@@ -94,7 +94,7 @@ def make_endpoint(job: Job, agent: Agent) -> Endpoint | None:
 
     job.scratch.mkdir(parents=True, exist_ok=True)
     models = Models(job.trial.model, job.settings.edit_model, job.settings.fast_model)
-    names: dict[Role, tuple[str, ...]] = {
+    names = {
         role: (name, job.settings.of_model(name).model)
         for role, name in (("main", models.main), ("fast", models.fast), ("edit", models.edit))
         if name

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_mlab.core.model_api import Role
 
-Names = Mapping[Role, Sequence[str]]
+Names = Mapping[str, Sequence[str]]
 """The names of each role's model: its alias, and litellm's name for it."""
 
 _FAST = re.compile(
@@ -22,8 +22,9 @@ def role_of(asked: str, names: Names) -> Role:
 
     A name of none of them is a program's own choice: ``fast`` where providers give their small
     models such a name, else ``main``."""
+    roles: tuple[Role, ...] = ("main", "fast", "edit")
     for form in (str, _bare):
-        for role in ("main", "fast", "edit"):
+        for role in roles:
             if form(asked) in map(form, names.get(role, ())):
                 return role
     return "fast" if _FAST.search(asked) else "main"
