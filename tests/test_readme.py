@@ -108,7 +108,7 @@ def test_commands_have_options_that_exist(page: Path, capsys: pytest.CaptureFixt
     flags = {option.flag for option in TABLE} | PYTEST_ONLY
     named = set(re.findall(r"--mlab-[a-z-]*[a-z]", page.read_text(encoding="utf-8")))
     assert named <= flags
-    wrong: list[tuple[str, ...]] = []
+    wrong: list[tuple[str, list[str]]] = []
     for line, words in commands(page):
         if words[0] != "mlab" or words[1] not in COMMANDS:
             assert words[0] == "pytest" or words[1].startswith("COMMAND"), line
