@@ -182,7 +182,7 @@ def claude_code(**more: Any) -> Json:
                 "output_config": {"effort": "high"},
             },
             2000,
-            "effort, beside a budget for thinking",
+            "effort (thinking has a budget)",
         ),
         (ADAPTIVE, {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}, 0, ""),
     ],
@@ -213,7 +213,7 @@ def test_effort_without_thinking_does_not_begin_to_think(provider: Provider) -> 
     body = claude_code(output_config={"effort": "high"})
     asked, sent, _ = ask(provider, messages, CLAUDE, body)
     assert sent.get("thinking", {"type": "disabled"}) == {"type": "disabled"}
-    assert asked.left_out == ("effort, without thinking",)
+    assert asked.left_out == ("effort (no thinking is asked for)",)
     _, sent, _ = ask(provider, messages, "openai/gpt-5", {**body, "tools": []})
     assert (sent["reasoning_effort"], "thinking" in sent) == ("high", False)
 
