@@ -54,7 +54,8 @@ class Asked:
         if not needs_facts(self.messages, self.tools, self.extra):
             return self
         places = self.places or ((),) * len(self.messages)
-        facts = takes(model.facts(self.role).name)
+        known = model.facts(self.role)
+        facts = takes(known.name).with_images(known.images)
         found = suited(self.messages, self.tools, self.extra, places, facts)
         return replace(
             self,

@@ -135,10 +135,10 @@ def provider(served: Provider) -> Provider:
 class OneModel:
     """The trial's model, without a trial."""
 
-    def __init__(self, provider: Provider, name: str) -> None:
+    def __init__(self, provider: Provider, name: str, images: bool | None) -> None:
         host = f"http://127.0.0.1:{provider.server_address[1]}"
         params = {"api_base": host if name.startswith("anthropic/") else f"{host}/v1"}
-        settings = ModelSettings("m", name, params)
+        settings = ModelSettings("m", name, params, images=images)
         self.client = TextTools(LitellmClient(Retry(attempts=1), lambda _: settings))
 
     def complete(self, prompt: Any, *, role: str = "main", **options: Any) -> ModelReply:
@@ -148,9 +148,11 @@ class OneModel:
         return self.client.facts("m")
 
 
-def ask(provider: Provider, api: ModuleType, name: str, body: Json) -> tuple[Asked, Json, Json]:
+def ask(
+    provider: Provider, api: ModuleType, name: str, body: Json, *, images: bool | None = None
+) -> tuple[Asked, Json, Json]:
     """The request as it was suited, the provider's last body, and the answer for the program."""
-    model: Any = OneModel(provider, name)
+    model: Any = OneModel(provider, name, images)
     asked = api.read(body).suited_to(model)
     reply = asked.complete(model)
     return asked, provider.bodies[-1], api.answer(asked, reply)
@@ -295,6 +297,10 @@ def test_images_travel_to_a_model_that_takes_them(provider: Provider) -> None:
     asked, sent, _ = ask(provider, messages, CLAUDE, picture())
     assert asked.left_out == ()
     assert sent["messages"][2]["content"][0]["content"][0]["source"]["data"] == PNG
+
+    # What the user says about a model that litellm does not know.
+    _, sent, _ = ask(provider, messages, BLIND, picture(), images=True)
+    assert PNG in json.dumps(sent)
 
     _, sent, _ = ask(provider, messages, SEEING, picture())
     assert [message["role"] for message in sent["messages"][2:]] == ["tool", "user"]
