@@ -3,14 +3,14 @@ agents share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_mlab import Action, Environment, ModelReply, Observation
+from pytest_mlab import Action, Environment, ModelReply, Observation, action_name
 
-from .prompting import sections, usage
+from .prompting import cut_short, sections, usage
 from .research_parsing import ACTION, INPUT, STOP, clean_action, parse_reply, read_arguments
 
 
@@ -56,11 +56,13 @@ class Asking:
             reply = self.env.model.complete(asked, temperature=self.temperature, stop=[STOP])
             self.on_reply(asked, reply)
             fields, problem = parse_reply(reply.text, self.fields)
-            name = clean_action(fields.get(ACTION, ""))
+            name = self._action(fields)
             if not problem and name not in self.env.actions:
                 problem = f"{name!r:.80} is not an action" if name else "it names no action"
             if not problem:
                 return fields, ""
+            if why := cut_short(reply):
+                problem = f"{why}; {problem}"
             self.env.note("answer_refused", {"attempt": attempt + 1, "problem": problem})
             reminder = self.texts["reminder"].substitute(
                 problem=problem, fields=", ".join(self.fields)
@@ -71,7 +73,7 @@ class Asking:
     def act(self, fields: dict[str, str]) -> Acted:
         """Do what an answer says. An action that cannot be done is a step as well, so that the
         budget bounds it."""
-        name = clean_action(fields.get(ACTION, ""))
+        name = self._action(fields)
         written = fields.get(INPUT, "")
         arguments = self._arguments(name, written)
         if arguments is None:
@@ -82,6 +84,11 @@ class Asking:
             return Acted(name, None, seen, f"{help_text}\n\n{seen.text}")
         seen = self.env.execute(Action(name, arguments))
         return Acted(name, arguments, seen, seen.text)
+
+    def _action(self, fields: Mapping[str, str]) -> str:
+        """The action that an answer names, or what it names in the place of one."""
+        name = clean_action(fields.get(ACTION, ""))
+        return action_name(name, self.env.actions) or name
 
     def _arguments(self, name: str, text: str) -> dict[str, Any] | None:
         """The arguments as a JSON object, rescued where possible; {} for an action that does not

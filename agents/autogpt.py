@@ -7,15 +7,14 @@ prompt shows the last steps word for word; the fast model keeps a short account 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from pytest_mlab import Action, ContextWindowError, Environment, Message
+from pytest_mlab import Action, ContextWindowError, Environment, Message, action_name
 
 from .prompting import (
     RESEARCH_LOG,
@@ -25,6 +24,7 @@ from .prompting import (
     Room,
     Temperature,
     cut,
+    cut_short,
     listed,
     sections,
     shown_actions,
@@ -147,6 +147,8 @@ class _Work:
             command = _read(reply.text, self.env.actions)
             if not command.problem:
                 return command
+            if why := cut_short(reply):
+                command = replace(command, problem=f"{why}; {command.problem}")
             self.env.note("answer_refused", {"attempt": attempt + 1, "problem": command.problem})
             again = Message("user", self._text("refused", problem=command.problem))
             asked = [*messages, Message("assistant", cut(reply.text, 2_000) or "(no words)"), again]
@@ -196,15 +198,12 @@ def _read(text: str, actions: Iterable[str]) -> _Command:
     if not isinstance(command, dict) or not isinstance(command.get("name"), str):
         return _Command(text, problem="it has no command with a name")
     args = command.get("args", {})
-    named = {_plain(name): name for name in actions}
     name = clean_action(command["name"])
-    found = named.get(_plain(name))
+    found = action_name(name, actions)
     if found is None:
         return _Command(text, name[:80], problem=f"{name!r:.80} is not a command")
+    if isinstance(args, str):
+        args, _ = read_arguments(args, ())
     if not isinstance(args, dict):
         return _Command(text, found, problem="its args are not a JSON object")
     return _Command(json.dumps(answer, ensure_ascii=False), found, args)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "", name.lower())

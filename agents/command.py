@@ -19,7 +19,11 @@ from pytest_mlab import ConfigError, Environment, Execution, ProgramFailed
 
 PROMPT = "{prompt}"
 PROMPT_FILE = "{prompt_file}"
+LONGEST_WORD = 128 * 1024 - 1
+"""Bytes of one argument or variable of a program at most (the kernel's MAX_ARG_STRLEN, less the
+null byte)."""
 LAST_LINES = 5
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 class CommandSettings(BaseModel):
@@ -114,14 +118,35 @@ class CommandAgent:
         if any(PROMPT_FILE in word for word in self.words):
             fill[PROMPT_FILE] = env.put_file("task.md", prompt.encode())
         asks = any(place in word for word in self.words for place in (PROMPT, PROMPT_FILE))
+        argv = [_filled(word, fill) for word in self.words]
+        self._check_lengths(argv)
+        variables = dict(one.split("=", 1) for one in self.settings.env)
+        if len(prompt.encode()) + len("MLAB_TASK=") <= LONGEST_WORD:
+            variables = {"MLAB_TASK": prompt, **variables}
+        else:
+            env.note(
+                "left_out",
+                {"text": f"MLAB_TASK: {len(prompt.encode())} bytes fit into no variable"},
+            )
         done = env.run_program(
-            [_filled(word, fill) for word in self.words],
-            env={"MLAB_TASK": prompt, **dict(one.split("=", 1) for one in self.settings.env)},
+            argv,
+            env=variables,
             stdin=b"" if asks else prompt.encode(),
             patience=self.settings.patience,
         )
         if done.exit_status != 0:
             raise ProgramFailed(f"{self.words[0]} {ended(done)}")
+
+    def _check_lengths(self, argv: list[str]) -> None:
+        """Raise ProgramFailed for a word that no program can be given."""
+        for word, filled in zip(self.words, argv, strict=True):
+            size = len(filled.encode())
+            if size > LONGEST_WORD:
+                raise ProgramFailed(
+                    f"{self.words[0]} cannot be started: with the task's text the argument {word!r}"
+                    f" has {size} bytes, and an argument has at most {LONGEST_WORD}; to fix: write"
+                    f" {PROMPT_FILE} in place of {PROMPT}, and have the program read that file"
+                )
 
 
 def ended(done: Execution) -> str:
@@ -131,9 +156,8 @@ def ended(done: Execution) -> str:
         if done.killed_for
         else f"ended with exit status {done.exit_status}"
     )
-    lines = [
-        line.strip() for line in done.output.decode("utf-8", "replace").splitlines() if line.strip()
-    ]
+    text = _COLOUR.sub("", done.output.decode("utf-8", "replace"))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return (
         f"{how}: {' / '.join(lines[-LAST_LINES:])[-600:]}"
         if lines

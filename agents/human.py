@@ -184,7 +184,7 @@ class _Talk:
         properties = spec.schema.get("properties", {})
         found = dict(zip(properties, _words(rest, len(properties)), strict=False))
         try:
-            for name in properties:
+            for name in spec.schema.get("required", properties):
                 if name in found or name in ASSUMED:
                     found.setdefault(name, ASSUMED.get(name, ""))
                 else:
@@ -236,6 +236,14 @@ class _Talk:
             seen = self.env.execute(Action("Read File", {"file_name": name}))
         if "left out" in seen.text and len(seen.text) > 30_000:
             self.person.tell(f"({name} is too long to be read whole; change it by a script)")
+            return
+        if not seen.ok and "does not exist" not in seen.text:
+            self.person.tell(f"({seen.text})")
+            return
+        if "\ufffd" in seen.text:
+            self.person.tell(
+                f"({name} is not UTF-8, so an editor here would change it; use a script)"
+            )
             return
         before = seen.text if seen.ok else ""
         if before == "(the file is empty)":

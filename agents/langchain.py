@@ -51,7 +51,7 @@ class LangchainAgent:
             env,
             shown_actions(env.actions, RESEARCH_LOG, settings.add_actions, settings.remove_actions),
             system=texts["system"].template,
-            nudge=texts["nudge"].template,
+            nudge=texts["nudge"],
             nudges=settings.nudges,
             temperature=settings.temperature,
             observation_chars=settings.observation_chars,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain.agents import create_agent
@@ -24,9 +25,10 @@ from pytest_mlab import (
     Message,
     ModelReply,
     ToolCall,
+    read_call,
 )
 
-from .prompting import cut
+from .prompting import because, cut
 
 if TYPE_CHECKING:
     Middleware = AgentMiddleware[Any, Any, Any]
@@ -38,6 +40,12 @@ Reply = TypeVar("Reply")
 REASONING = "mlab_reasoning"
 """Where a message of LangChain's holds the reasoning that came with it."""
 
+UNPARSED = "unparsed"
+"""The argument that holds arguments which are no JSON object."""
+
+CUT_SHORT = "mlab_cut_short"
+"""And why it may lack a call that the model meant to make."""
+
 
 class Submitted(Exception):
     """The final answer was given; it leaves the graph, which would ask the model again."""
@@ -48,7 +56,7 @@ def agent_graph(
     actions: Mapping[str, ActionSpec],
     *,
     system: str,
-    nudge: str,
+    nudge: Template,
     nudges: int,
     temperature: float | None,
     observation_chars: int,
@@ -135,7 +143,9 @@ def _answer(reply: ModelReply) -> AIMessage:
         for c in reply.tool_calls
     ]
     # Providers want it back beside the calls; LangChain keeps these as they are.
-    kept = {REASONING: [dict(block) for block in reply.reasoning]} if reply.reasoning else {}
+    kept: dict[str, Any] = {CUT_SHORT: because(reply)}
+    if reply.reasoning:
+        kept[REASONING] = [dict(block) for block in reply.reasoning]
     return AIMessage(
         content=reply.text, tool_calls=calls, usage_metadata=usage, additional_kwargs=kept
     )
@@ -148,7 +158,7 @@ def _arguments(text: str) -> dict[str, Any]:
         found = json.loads(text, strict=False) if text.strip() else {}
     except ValueError:
         found = None
-    return found if isinstance(found, dict) else {"unparsed": text}
+    return found if isinstance(found, dict) else {UNPARSED: text}
 
 
 # --- the actions ---
@@ -183,12 +193,13 @@ class Trial(Middleware):
     """Keeps the loop going where LangChain's own would end or raise: a reply without a call, an
     unknown tool, a conversation that no longer fits."""
 
-    def __init__(self, env: Environment, nudge: str, nudges: int) -> None:
+    def __init__(self, env: Environment, nudge: Template, nudges: int) -> None:
         super().__init__()
         self.env = env
         self.nudge = nudge
         self.nudges = nudges
         self.idle = 0
+        self.refused = 0
         self.forgotten = 0
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Reply]) -> Reply:
@@ -206,11 +217,19 @@ class Trial(Middleware):
                 self.env.note("turns_forgotten", {"turns": self.forgotten})
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Do the call. A call of an unknown tool is a step as well, and the environment lists the
-        actions."""
+        """Do the call. One that cannot be done is answered and costs no step; after as many in a
+        row as there are nudges it does, so that the budget bounds them."""
+        call = request.tool_call
+        given = call["args"].get(UNPARSED, call["args"])
+        action = read_call(self.env.actions, call["name"], given)
+        if isinstance(action, str) and self.refused < self.nudges:
+            self.refused += 1
+            self.env.note("call_refused", {"action": call["name"], "problem": action})
+            text = f"Nothing was done, and no step was used up. {action}"
+            return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
+        self.refused = 0
         if request.tool is not None:
             return handler(request)
-        call = request.tool_call
         try:
             text = act(self.env, call["name"], call["args"], 20_000)
         except ToolException as error:
@@ -227,7 +246,8 @@ class Trial(Middleware):
         if self.idle > self.nudges:
             self.env.note("gave_up", {"replies_without_an_action": self.idle})
             return None
-        return {"messages": [HumanMessage(self.nudge)], "jump_to": "model"}
+        why = state["messages"][-1].additional_kwargs.get(CUT_SHORT, "")
+        return {"messages": [HumanMessage(self.nudge.substitute(why=why))], "jump_to": "model"}
 
 
 def _turns(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[list[BaseMessage]]]:

@@ -101,6 +101,21 @@ def cut(text: str, limit: int) -> str:
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
 
 
+def cut_short(reply: ModelReply) -> str:
+    """Why a reply may lack what was asked for although the model meant to give it; ''."""
+    thought = bool(reply.reasoning) and not reply.text.strip()
+    if reply.finish_reason == "length":
+        where = "while it was still reasoning" if thought else "before it was complete"
+        return f"it reached its token limit {where}"
+    return "it was reasoning alone" if thought else ""
+
+
+def because(reply: ModelReply) -> str:
+    """:func:`cut_short` as an insertion into a sentence."""
+    why = cut_short(reply)
+    return f" ({why})" if why else ""
+
+
 class Room:
     """Whether prompts fit the main model.
 

@@ -60,6 +60,8 @@ def read_arguments(text: str, names: Iterable[str]) -> tuple[dict[str, Any] | No
     for how, read in (("as is", _as_is), ("sanitised", _sanitised)):
         try:
             value = read(text)
+            if isinstance(value, str):  # the object was encoded twice
+                value = read(value)
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             continue
         if isinstance(value, dict) and all(isinstance(name, str) for name in value):

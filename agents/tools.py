@@ -10,11 +10,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
-from pytest_mlab import Action, Environment, Message, ModelReply, ToolCall
+from pytest_mlab import Action, Environment, Message, ModelReply, ToolCall, read_call
 
 from .prompting import (
     RESEARCH_LOG,
@@ -23,10 +22,10 @@ from .prompting import (
     ObservationChars,
     Room,
     Temperature,
+    because,
     cut,
     sections,
     shown_actions,
-    usage,
 )
 from .tools_memory import Conversation, Turn
 
@@ -96,33 +95,36 @@ class _Work:
             summarise=self.texts["summarise"],
             summary=self.texts["summary"],
         )
+        self.refused = 0
 
     def turn(self) -> _Answered:
         """One reply of the model, and everything that it calls for, in order."""
         reply = self.talk.ask(self.settings.temperature)
         if not reply.tool_calls:
             self.env.note("no_tool_called", {"finish_reason": reply.finish_reason})
-            self._add(reply, (), [Message("user", self.texts["nudge"].template)])
+            nudge = self.texts["nudge"].substitute(why=because(reply))
+            self._add(reply, (), [Message("user", nudge)])
             return _Answered("")
         answers: list[Message] = []
         calls: list[ToolCall] = []
         acted = False
+        # As many replies in a row cost no step as an agent gets nudges. After them, refused calls
+        # are steps, so that the budget bounds them.
+        free = self.refused < self.settings.nudges
         for call in reply.tool_calls:
-            arguments, problem = _arguments(call)
-            answered = (
-                self._unreadable(call, reply, problem)
-                if problem
-                else self._do(call.name, arguments)
-            )
+            action = read_call(self.env.actions, call.name, call.arguments)
+            if isinstance(action, str) and free:
+                answered = self._refused(call, reply, action)
+            else:
+                answered = self._do(action if isinstance(action, Action) else _as_written(call))
             if answered.over:
                 return answered
             acted |= answered.acted
-            # What did not parse is not sent back: some providers parse it again, and refuse the
-            # whole conversation.
-            calls.append(replace(call, arguments="{}") if problem else call)
+            calls.append(_readable(call, action))
             answers.append(Message("tool", answered.text, tool_call_id=call.id))
+        self.refused = 0 if acted else self.refused + 1
         self._add(reply, calls, answers)
-        return _Answered("", acted=acted)
+        return _Answered("", acted=True)
 
     def _add(
         self, reply: ModelReply, calls: Sequence[ToolCall], answers: Sequence[Message]
@@ -134,8 +136,8 @@ class _Work:
         said = Message("assistant", text, tool_calls=tuple(calls), reasoning=reply.reasoning)
         self.talk.turns.append(Turn(said, tuple(answers)))
 
-    def _do(self, name: str, arguments: dict[str, Any]) -> _Answered:
-        seen = self.env.execute(Action(name, arguments))
+    def _do(self, action: Action) -> _Answered:
+        seen = self.env.execute(action)
         steps = f"(step {self.env.ledger.steps} of {self.env.budget.max_steps})"
         return _Answered(
             f"{cut(seen.text, self.settings.observation_chars)}\n{steps}",
@@ -143,24 +145,29 @@ class _Work:
             over=seen.done,
         )
 
-    def _unreadable(self, call: ToolCall, reply: ModelReply, problem: str) -> _Answered:
-        """Not a step, since the action cannot be done; the nudges bound such replies."""
-        self.env.note("arguments_refused", {"action": call.name, "problem": problem})
-        if reply.finish_reason == "length":
+    def _refused(self, call: ToolCall, reply: ModelReply, problem: str) -> _Answered:
+        """Not a step, since the action cannot be done."""
+        self.env.note("call_refused", {"action": call.name, "problem": problem})
+        if reply.finish_reason == "length" and not _parses(call.arguments):
             return _Answered(self.texts["cut"].template)
-        spec = self.env.actions.get(call.name)
-        shown = usage(spec) if spec else f"one of {', '.join(self.env.actions)}"
-        return _Answered(self.texts["unreadable"].substitute(problem=problem, usage=shown))
+        return _Answered(self.texts["refused"].substitute(problem=problem))
 
 
-def _arguments(call: ToolCall) -> tuple[dict[str, Any], str]:
-    """A call's arguments, and '' or why they cannot be read. None at all are an empty object."""
+def _as_written(call: ToolCall) -> Action:
+    """A call that cannot be done, for the environment to refuse as a step."""
+    return Action(call.name, {"unparsed": call.arguments})
+
+
+def _readable(call: ToolCall, action: Action | str) -> ToolCall:
+    """``call`` with arguments that parse: some providers parse them again, and refuse the whole
+    conversation."""
+    if _parses(call.arguments):
+        return call
+    return replace(call, arguments=json.dumps(action.args if isinstance(action, Action) else {}))
+
+
+def _parses(text: str) -> bool:
     try:
-        found = json.loads(
-            call.arguments.strip() or "{}", strict=False
-        )  # raw line breaks in strings are harmless
-    except (ValueError, RecursionError) as error:
-        return {}, str(error)
-    if not isinstance(found, dict):
-        return {}, f"it is a {type(found).__name__}"
-    return found, ""
+        return not text.strip() or isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from pytest_mlab import Action, ContextWindowError, Environment
+from pytest_mlab import Action, ContextWindowError, Environment, ModelReply
 
-from .prompting import ReAsks, cut, sections
+from .prompting import ReAsks, because, cut, sections
 from .tree_reading import REVIEW, Review, Solution, read_review, read_solution
 from .tree_search import Node, Stage, Tree
 
@@ -224,10 +224,10 @@ class _Work:
         """A solution, None when no answer was of use."""
         problem = ""
         for attempt in range(1 + self.settings.re_asks):
-            text = self._ask(stage, parent, problem)
-            solution = read_solution(text, self.settings.script)
+            reply = self._ask(stage, parent, problem)
+            solution = read_solution(reply.text, self.settings.script)
             if solution is None:
-                problem = "it holds neither a file nor a script to run"
+                problem = f"it holds neither a file nor a script to run{because(reply)}"
             elif len(solution.files) + 1 > self.steps_left:
                 problem = (
                     f"it changes {len(solution.files)} files, at most {self.steps_left - 1} can be"
@@ -238,12 +238,12 @@ class _Work:
             self.env.note("answer_refused", {"attempt": attempt + 1, "problem": problem})
         return None
 
-    def _ask(self, stage: Stage, parent: Node | None, problem: str) -> str:
+    def _ask(self, stage: Stage, parent: Node | None, problem: str) -> ModelReply:
         """The main model's answer; the prompt is made narrower until it fits."""
         while True:
             prompt = self._prompt(stage, parent, problem)
             try:
-                return self.env.model.complete(prompt, temperature=self.settings.temperature).text
+                return self.env.model.complete(prompt, temperature=self.settings.temperature)
             except ContextWindowError as error:
                 self._narrow(error)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,11 +29,8 @@ REVIEW: dict[str, Any] = {
 }
 """The schema of a review."""
 
-_FILE = re.compile(
-    r"(?ms)^[ \t*#]*File:[ \t*`]*(?P<name>[^\n`*]+?)[ \t*`]*\n\s*```[^\n]*\n(?P<content>.*?)^```["
-    r" \t]*$"
-)
-_FENCE = re.compile(r"(?ms)^```[^\n]*\n(?P<content>.*?)^```[ \t]*$")
+_FILE = re.compile(r"[ \t*#]*File:[ \t*`]*(?P<name>[^\n`*]+?)[ \t*`]*$")
+_FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`]*?)[ \t]*$")
 _RUN = re.compile(r"(?m)^[ \t*#]*Run:[ \t*`]*(?P<name>[^\n`*]+?)[ \t*`]*$")
 _PLAN = re.compile(r"(?ms)^[ \t*#]*Plan:[ \t*]*(?P<plan>.*)")
 
@@ -57,10 +56,14 @@ class Review:
 
 def read_solution(text: str, script: str) -> Solution | None:
     """The solution in a reply, None when it holds none. Code without a name is ``script``'s."""
-    files = tuple((match["name"].strip(), match["content"]) for match in _FILE.finditer(text))
-    if not files and (blocks := [match["content"] for match in _FENCE.finditer(text)]):
-        files = ((script, max(blocks, key=len)),)
-    said = _RUN.search(_FENCE.sub("", text))
+    lines = text.split("\n")
+    blocks = list(_blocks(lines))
+    files = tuple((b.name, b.content) for b in blocks if b.name)
+    if not files and blocks:
+        files = ((script, max((b.content for b in blocks), key=len)),)
+    for block in reversed(blocks):
+        del lines[block.begin : block.end]
+    said = _RUN.search("\n".join(lines))
     if not files and said is None:
         return None
     scripts = [name for name, _ in files if name.endswith(".py")]
@@ -68,8 +71,69 @@ def read_solution(text: str, script: str) -> Solution | None:
     return Solution(_plan(text), files, run)
 
 
+@dataclass(frozen=True)
+class _Block:
+    """A code block: the name above it ('' without one), its fences' lines from ``begin`` to before
+    ``end``."""
+
+    name: str
+    content: str
+    begin: int
+    end: int
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
+    at, name = 0, ""
+    while at < len(lines):
+        if named := _FILE.match(lines[at]):
+            name = named["name"].strip()
+        elif opened := _FENCE.match(lines[at]):
+            if end := _end(lines, at, opened, name):
+                yield _Block(name, _joined(lines[at + 1 : end]), at, end + 1)
+                at = end
+            name = ""
+        elif lines[at].strip():
+            name = ""
+        at += 1
+
+
+def _end(lines: Sequence[str], begin: int, opened: re.Match[str], name: str) -> int:
+    """The line that closes a block, 0 for none. Code may hold fences in its texts: a program's
+    block ends where it is a whole program."""
+    ends, depth, outer = [], 0, 0
+    for at in range(begin + 1, len(lines)):
+        if _FILE.match(lines[at]) and _FENCE.match(next(filter(str.strip, lines[at + 1 :]), "")):
+            break
+        fence = _FENCE.match(lines[at])
+        if fence is None or not fence["mark"].startswith(opened["mark"]):
+            continue
+        if fence["info"]:
+            depth += 1
+        else:
+            ends.append(at)
+            outer = outer or (0 if depth else at)
+            depth = max(0, depth - 1)
+    if name.endswith(".py") or (not name and opened["info"] in ("", "py", "python")):
+        for end in reversed(ends):
+            if _is_program(_joined(lines[begin + 1 : end])):
+                return end
+    return outer or next(iter(ends), 0)
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _is_program(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 def _plan(text: str) -> str:
-    outside = re.split(r"(?m)^[ \t*#]*(?:File|Run):|^```", text)[0]
+    outside = re.split(r"(?m)^[ \t*#]*(?:File|Run):|^(?:```|~~~)", text)[0]
     match = _PLAN.search(outside)
     return (match["plan"] if match else outside).strip()
 

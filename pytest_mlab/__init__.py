@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pytest_mlab.core.actions import Action, ActionSpec, Observation, Step
     from pytest_mlab.core.agent_api import Agent, Environment, Person
     from pytest_mlab.core.budget import Budget, Ledger
+    from pytest_mlab.core.calls import action_name, read_call
     from pytest_mlab.core.figure import Figure
     from pytest_mlab.core.model_api import Message, Model, ModelFacts, ModelReply, ToolCall
     from pytest_mlab.core.sandbox_api import Execution
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
     )
     from pytest_mlab.plugin.trial import Trial
     from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, ActionError, action
+    from pytest_mlab.trial.code import extract_code
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "pytest_mlab.core.budget": ("Budget", "Ledger"),
     "pytest_mlab.core.actions": ("Action", "ActionSpec", "Observation", "Step"),
+    "pytest_mlab.core.calls": ("action_name", "read_call"),
     "pytest_mlab.core.figure": ("Figure",),
     "pytest_mlab.core.model_api": ("Message", "Model", "ModelFacts", "ModelReply", "ToolCall"),
     "pytest_mlab.core.agent_api": ("Agent", "Environment", "Person"),
@@ -50,6 +53,7 @@ _HOMES = {
     ),
     "pytest_mlab.plugin.trial": ("Trial",),
     "pytest_mlab.trial.actions.base": ("ActionAnswer", "ActionContext", "ActionError", "action"),
+    "pytest_mlab.trial.code": ("extract_code",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -86,6 +90,9 @@ __all__ = [
     "TrialResult",
     "__version__",
     "action",
+    "action_name",
+    "extract_code",
+    "read_call",
 ]
 
 

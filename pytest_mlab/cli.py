@@ -92,9 +92,11 @@ def _dispatch(words: list[str]) -> int:
     )
     command.add_arguments(parser)
     try:
-        args, others = parser.parse_known_args(rest)
-        if others and not getattr(command, "PASSES_ON", False):
-            parser.error(f"unrecognized arguments: {' '.join(others)}")
+        if getattr(command, "PASSES_ON", False):
+            args, others = parser.parse_known_args(rest)
+        else:
+            # Intermixed: plain parsing takes no more positionals after the first group of them.
+            args, others = parser.parse_intermixed_args(rest), []
     except SystemExit as done:  # argparse has said what is wrong, or printed the help
         return done.code if isinstance(done.code, int) else USAGE
     args.others = others

@@ -12,7 +12,7 @@ import importlib
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -166,7 +166,7 @@ def _classes_with_run(module: ModuleType) -> dict[str, type]:
         for name, value in vars(module).items()
         if inspect.isclass(value)
         and value.__module__ == module.__name__
-        and callable(getattr(value, "run", None))
+        and (callable(getattr(value, "run", None)) or "run" in vars(value))
         if not name.startswith("_")
     }
 
@@ -175,7 +175,13 @@ def _check(found: type, file: Path) -> None:
     where = f"{file}:{_line_of(found)}: class {found.__name__}"
     run = getattr(found, "run", None)
     if not callable(run):
-        raise AgentLoadError(f"{where} has no method run(self, env)")
+        has = "no method" if run is None else f"{type(run).__name__} {run!r:.60} in place of"
+        raise AgentLoadError(f"{where} has {has} run(self, env)")
+    if inspect.isgeneratorfunction(run) or inspect.isasyncgenfunction(run):
+        raise AgentLoadError(
+            f"{file}:{_line_of(run)}: run of {found.__name__} has a yield, so calling it runs"
+            " nothing; take it out (async def run is fine)"
+        )
     try:
         inspect.signature(run).bind(None, None)
     except TypeError as error:
@@ -223,7 +229,7 @@ def _fault_of_requirement(text: object) -> str:
     return ""
 
 
-def _line_of(found: type) -> int:
+def _line_of(found: type | Callable[..., object]) -> int:
     try:
         return inspect.getsourcelines(found)[1]
     except (OSError, TypeError):

@@ -184,9 +184,10 @@ def _find(ref: str, rootdir: Path) -> _Place:
         return _Place(match["name"].lower(), module=match["module"], class_name=match["name"])
     stem = ref.replace("-", "_")
     for folder in search_path(rootdir, "agents"):
-        for file in _agent_files(folder):
-            if file.stem in (stem, ref):
-                return _Place(file.stem.replace("_", "-"), file)
+        # These two alone: whether a file is an agent is found by parsing it.
+        for file in (folder / f"{name}.py" for name in sorted({stem, ref})):
+            if file.is_file() and is_agent_file(file):
+                return _Place(file.stem.replace("_", "-"), file.resolve())
     for point in _points():
         if point.name == ref:
             return _Place(ref, module=point.module, class_name=point.attr)

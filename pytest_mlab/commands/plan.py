@@ -33,13 +33,16 @@ def run(args: argparse.Namespace) -> int:
     """Print the plan. Exit status 1 when something is missing for a trial, 2 for a usage error."""
     from pytest_mlab.plugin.plan_only import EXIT_USAGE, plan_of
     from pytest_mlab.reporting.plan import plan_json, plan_lines
+    from pytest_mlab.reporting.text import terminal_width
 
     # pytest itself makes the plan, so that ini files, addopts, -k and -m count as they do in the
     # run.
     status, shown = plan_of(args.others)
     if shown is not None:
         text = (
-            json.dumps(plan_json(*shown), indent=1) if args.json else "\n".join(plan_lines(*shown))
+            json.dumps(plan_json(*shown), indent=1)
+            if args.json
+            else "\n".join(plan_lines(*shown, terminal_width()))
         )
         print(text)
     return USAGE if status == EXIT_USAGE else status

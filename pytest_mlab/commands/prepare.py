@@ -104,10 +104,13 @@ def _prepare(task: Task, args: argparse.Namespace) -> Report:
     from pytest_mlab.data.cache import default_cache_dir
     from pytest_mlab.data.prepare import is_prepared, prepare
     from pytest_mlab.lib.digests import walk
+    from pytest_mlab.lib.locate import writable_cache
 
     cache = args.cache_dir or default_cache_dir()
     begun = time.perf_counter()
     ready = None if args.force else is_prepared(task, args.data, cache)
+    if ready is None:
+        writable_cache(cache.absolute())
     data = ready or prepare(
         task,
         args.data,

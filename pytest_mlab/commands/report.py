@@ -44,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from pytest_mlab.reporting.render import write_reports
     from pytest_mlab.reporting.summary import summary_text
     from pytest_mlab.reporting.table import table
+    from pytest_mlab.reporting.text import terminal_width
     from pytest_mlab.store.runs import find_run
 
     # Without a question about the gate a report only shows: the default of a run, ``trial``, would
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     figures = RunFigures.of(find_run(args.run, args.reports), policy)
     if args.format == "table":
         resume = f"pytest --mlab-resume={figures.run.path}"
-        print("\n".join(table(figures, resume)))
+        print("\n".join(table(figures, resume, terminal_width())))
     else:
         print(markdown(figures) if args.format == "md" else summary_text(figures), end="")
     if args.write:

@@ -21,7 +21,7 @@ _REASON = 42
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("run", type=Path, metavar="RUN", help="the run's directory")
+    parser.add_argument("run", metavar="RUN", help="run id, run directory, or last")
     parser.add_argument(
         "trials", nargs="*", metavar="TRIAL", help="names of trials (default: all that have begun)"
     )
@@ -31,17 +31,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="a step's number (0: the fresh workspace), 'all', or 'final' (default)",
     )
+    parser.add_argument(
+        "--reports", type=Path, default=Path("reports"), metavar="DIR", help="default: %(default)s"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print a line each; 0. Raises ConfigError, StoreError, DataUnavailable,
     SuiteError."""
     from pytest_mlab.store.rundir import RunDir
+    from pytest_mlab.store.runs import find_run
     from pytest_mlab.trial.job import Job
     from pytest_mlab.trial.rescoring import rescore
 
     step, every = _step(args.step)
-    opened = RunDir.open(args.run.absolute())
+    found = find_run(args.run, args.reports)
+    # Absolute, since sandboxes mount its folders.
+    opened = RunDir(found.path.absolute(), found.plan)
     for trial in _chosen(opened, args.trials):
         job = Job(opened, trial)
         print(trial.name)

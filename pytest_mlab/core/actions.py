@@ -43,9 +43,9 @@ class Observation:
     """The environment's answer to an action.
 
     ``text`` is for the agent (long outputs are cut in the middle); ``ok`` is False for
-    errors; ``exit_status`` is that of an executed script; ``output_file`` names the whole output,
-    relative to the trial's folder, when ``text`` was cut; ``done`` is True after the action that
-    ended the trial."""
+    errors; ``exit_status`` is that of an executed script; ``output_file`` names the bytes of the
+    output, relative to the trial's folder, when ``text`` was cut or had progress bars; ``done`` is
+    True after the action that ended the trial."""
 
     text: str
     ok: bool = True

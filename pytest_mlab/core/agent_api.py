@@ -3,7 +3,7 @@ terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +60,7 @@ class Environment(Protocol):
 
     @property
     def task_description(self) -> str:
-        """The task's text, with metric, direction and limits."""
+        """The task's text, with metric, direction, limits, and what the sandbox has."""
         ...
 
     @property
@@ -177,7 +177,7 @@ class Agent(Protocol):
 
     needs_model: bool
 
-    def run(self, env: Environment) -> None:
+    def run(self, env: Environment) -> Awaitable[None] | None:
         """Work until the task is done; returning, raising TrialOver and a Final Answer all end the
-        trial."""
+        trial. It may be ``async``: asyncio runs it."""
         ...

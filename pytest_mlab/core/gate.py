@@ -8,16 +8,22 @@
   counted) is below that number, as with coverage's ``--fail-under``; single tasks have no floor.
   ``fail_under`` does not judge the control agent, unless it is the only agent of the run.
 - ``none``: everything is recorded, nothing fails.
+
+A verdict about trials of which none shows what the agent can do (none ran, or, under ``none``, all
+ended in errors that are not the agent's) is skipped: it neither passes nor fails. Under
+``aggregate`` the suite's verdict still fails when other subjects of the run have run, because the
+run is incomplete. The control agent is measured beside other agents: its verdicts never fail, and
+its successes are warnings, because they mean that the threshold lies in the baseline's own noise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pytest_mlab.core.aggregate import Rate, SubjectSummary, TaskSummary
+from pytest_mlab.core.aggregate import CONTROL_AGENT, Rate, SubjectSummary, TaskSummary
 from pytest_mlab.core.statistics import Interval
 from pytest_mlab.core.trial import Outcome, TrialId
 from pytest_mlab.errors import ConfigError
@@ -25,7 +31,7 @@ from pytest_mlab.errors import ConfigError
 GateMode = Literal["trial", "aggregate", "none"]
 GATE_MODES: tuple[GateMode, ...] = get_args(GateMode)
 
-_INCOMPLETE = (Outcome.NOT_RUN, Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR, Outcome.TASK_ERROR)
+Status = Literal["passed", "failed", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -72,12 +78,22 @@ class Verdict:
     task: str
     agent: str
     model: str
-    passed: bool
+    status: Status
     incomplete: bool
     value: float | None
     interval: Interval | None
     need: str
     explanation: str
+
+    @property
+    def passed(self) -> bool:
+        """False for one that failed, and for one that has nothing to judge."""
+        return self.status == "passed"
+
+    @property
+    def failed(self) -> bool:
+        """True when it fails the session."""
+        return self.status == "failed"
 
     @property
     def name(self) -> str:
@@ -89,11 +105,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class GateResult:
-    """All verdicts of a run: ``tasks`` for each task and subject, ``suites`` for each subject."""
+    """All verdicts of a run: ``tasks`` for each task and subject, ``suites`` for each subject.
+
+    ``nothing_ran``: no trial of the run shows what its agent can do. ``warnings`` are sentences
+    about successes of the control agent."""
 
     policy: GatePolicy
     tasks: tuple[Verdict, ...]
     suites: tuple[Verdict, ...]
+    nothing_ran: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -115,19 +136,41 @@ class GateResult:
             return "recorded only"
         if self.passed:
             return "passed"
-        return "INCOMPLETE" if all(v.passed for v in self.verdicts) else "FAILED"
+        return "FAILED" if any(v.failed for v in self.verdicts) else "INCOMPLETE"
 
 
 def judge_run(subjects: Sequence[SubjectSummary], policy: GatePolicy) -> GateResult:
     """Judge all subjects of a run."""
-    # The control agent is expected to miss its target, so a floor for it would fail every run.
-    # Alone, it is what the run is about.
-    only_control = all(s.is_control for s in subjects)
-    tasks = tuple(_judge_task(s, t, policy) for s in subjects for t in s.tasks)
-    suites = tuple(
-        _judge_suite(s, policy, exempt=s.is_control and not only_control) for s in subjects
+    # The control agent is expected to miss its target, so judging it would fail every run. Alone,
+    # it is what the run is about.
+    beside = not all(s.is_control for s in subjects)
+    nothing_ran = not any(_shows_agents(s.tasks) for s in subjects)
+    tasks = tuple(
+        _judge_task(s, t, policy, control=s.is_control and beside)
+        for s in subjects
+        for t in s.tasks
     )
-    return GateResult(policy, tasks, suites)
+    suites = tuple(
+        _judge_suite(s, policy, control=s.is_control and beside, alone=nothing_ran)
+        for s in subjects
+    )
+    return GateResult(policy, tasks, suites, nothing_ran, tuple(_warnings(subjects)))
+
+
+def is_measured_only(trial: TrialId, agents: Iterable[str]) -> bool:
+    """True for a trial of the control agent beside any other of the run's ``agents`` (names)."""
+    return trial.agent == CONTROL_AGENT and any(agent != CONTROL_AGENT for agent in agents)
+
+
+def _warnings(subjects: Sequence[SubjectSummary]) -> Iterator[str]:
+    for subject in subjects:
+        for task in subject.tasks:
+            if subject.is_control and task.rate.successes:
+                yield (
+                    f"the control agent {subject.agent}, which only runs the starter code,"
+                    f" succeeds in {task.rate.successes} of {task.planned} trials of {task.task}:"
+                    " the threshold lies in the noise of the baseline, and a success shows little"
+                )
 
 
 def rate_text(rate: Rate) -> str:
@@ -142,13 +185,17 @@ def interval_text(interval: Interval | None) -> str:
     return "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
 
 
-def _judge_task(subject: SubjectSummary, task: TaskSummary, policy: GatePolicy) -> Verdict:
-    passed, need = _decide([task], policy)
+def _judge_task(
+    subject: SubjectSummary, task: TaskSummary, policy: GatePolicy, *, control: bool
+) -> Verdict:
+    status, need = _decide([task], policy, control=control)
+    if task.outcomes[Outcome.NOT_RUN] == task.planned:
+        status = "skipped"
     return Verdict(
         task=task.task,
         agent=subject.agent,
         model=subject.model,
-        passed=passed,
+        status=status,
         incomplete=_is_incomplete([task]),
         value=task.rate.value,
         interval=task.rate.interval,
@@ -157,11 +204,18 @@ def _judge_task(subject: SubjectSummary, task: TaskSummary, policy: GatePolicy) 
     )
 
 
-def _judge_suite(subject: SubjectSummary, policy: GatePolicy, *, exempt: bool) -> Verdict:
-    passed, need = _decide(subject.tasks, policy)
-    if policy.fail_under is not None and not exempt:
-        passed = passed and _reaches(subject.rate, policy.fail_under)
+def _judge_suite(
+    subject: SubjectSummary, policy: GatePolicy, *, control: bool, alone: bool
+) -> Verdict:
+    """``alone``: no other subject of the run has anything to judge either."""
+    status, need = _decide(subject.tasks, policy, control=control)
+    if policy.fail_under is not None and not control:
+        if status == "passed" and not _reaches(subject.rate, policy.fail_under):
+            status = "failed"
         need = f"mean success rate of at least {policy.fail_under:.4g}, nothing missing"
+    not_run = len(subject.missing) == subject.planned
+    if not_run and (alone or control or policy.mode != "aggregate"):
+        status = "skipped"
     mean = "mean success rate unknown"
     if subject.rate is not None:
         mean = f"mean success rate {subject.rate:.4g}{interval_text(subject.interval)}"
@@ -171,7 +225,7 @@ def _judge_suite(subject: SubjectSummary, policy: GatePolicy, *, exempt: bool) -
         task="",
         agent=subject.agent,
         model=subject.model,
-        passed=passed,
+        status=status,
         incomplete=_is_incomplete(subject.tasks),
         value=subject.rate,
         interval=subject.interval,
@@ -180,15 +234,25 @@ def _judge_suite(subject: SubjectSummary, policy: GatePolicy, *, exempt: bool) -
     )
 
 
-def _decide(tasks: Sequence[TaskSummary], policy: GatePolicy) -> tuple[bool, str]:
-    """Whether ``tasks`` pass, whatever ``fail_under`` is; and the condition in words."""
+def _decide(
+    tasks: Sequence[TaskSummary], policy: GatePolicy, *, control: bool
+) -> tuple[Status, str]:
+    """How ``tasks``, some of which ran, are judged, whatever ``fail_under`` is; and the condition
+    in words."""
+    if control or policy.mode == "none":
+        need = "nothing (the control)" if control else "nothing (record only)"
+        return "passed" if _shows_agents(tasks) else "skipped", need
     if policy.mode == "trial":
         ran = sum(task.planned - task.outcomes[Outcome.NOT_RUN] for task in tasks)
-        return sum(task.rate.successes for task in tasks) == ran, "every trial succeeds"
-    if policy.mode == "aggregate":
-        need = "every planned trial ends in a result of the agent's own"
-        return not _is_incomplete(tasks), need
-    return True, "nothing (record only)"
+        passed = sum(task.rate.successes for task in tasks) == ran
+        return "passed" if passed else "failed", "every trial succeeds"
+    need = "every planned trial ends in a result of the agent's own"
+    return "failed" if _is_incomplete(tasks) else "passed", need
+
+
+def _shows_agents(tasks: Iterable[TaskSummary]) -> bool:
+    """True when any trial ended in an outcome of the agent's own."""
+    return any(n and outcome.is_agents for task in tasks for outcome, n in task.outcomes.items())
 
 
 def _reaches(rate: float | None, floor: float) -> bool:
@@ -199,7 +263,9 @@ def _reaches(rate: float | None, floor: float) -> bool:
 
 
 def _is_incomplete(tasks: Sequence[TaskSummary]) -> bool:
-    return any(task.outcomes[outcome] for task in tasks for outcome in _INCOMPLETE)
+    return any(
+        n and not outcome.is_agents for task in tasks for outcome, n in task.outcomes.items()
+    )
 
 
 def _explain(figure: str, need: str, tasks: Sequence[TaskSummary]) -> str:

@@ -16,6 +16,10 @@ Kind = Literal["task_suites", "agents"]
 DEFAULT_SUITE = "mlagentbench"
 SUITES_GROUP = "pytest_mlab.suites"
 CACHE_VARIABLE = "MLAB_CACHE_DIR"
+NAME_A_CACHE = (
+    f"name a folder with {CACHE_VARIABLE}, with pytest --mlab-cache-dir=DIR, or with mlab prepare"
+    " --cache-dir DIR"
+)
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -37,12 +41,48 @@ def builtin(kind: Kind) -> Path:
 
 
 def default_cache_dir() -> Path:
-    """The folder named by ``MLAB_CACHE_DIR``, or the platform's place for caches (XDG on Linux)."""
+    """The folder named by ``MLAB_CACHE_DIR``, or the platform's place for caches (XDG on Linux).
+
+    Raises ConfigError where the user has no home folder to put it in."""
     if named := os.environ.get(CACHE_VARIABLE):
-        return Path(named).expanduser().resolve()
+        return expand(Path(named)).resolve()
     from platformdirs import user_cache_path
 
-    return user_cache_path("pytest-mlab", appauthor=False)
+    try:
+        folder = user_cache_path("pytest-mlab", appauthor=False)
+    except RuntimeError:
+        folder = Path("~")
+    # With neither HOME nor an entry in the password database, platformdirs raises or, in older
+    # versions, leaves ~ as it is.
+    if not folder.is_absolute():
+        raise ConfigError(
+            f"there is no home folder for the cache (HOME is not set, and user id {os.getuid()} has"
+            f" no entry in the password database); {NAME_A_CACHE}"
+        )
+    return folder
+
+
+def expand(path: Path) -> Path:
+    """``path`` with a leading ``~`` replaced. Raises ConfigError where there is no home folder."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{path}: {error}; write the path without ~") from None
+
+
+def writable_cache(folder: Path) -> Path:
+    """``folder``, which exists or can be made. Raises ConfigError where it cannot be written."""
+    try:
+        there = next(p for p in (folder, *folder.parents) if p.exists())
+        problem = "" if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else str(there)
+    except PermissionError as error:
+        problem = str(error.filename)
+    if problem:
+        raise ConfigError(
+            f"the cache {folder} cannot be written ({problem} is not a folder that user id"
+            f" {os.geteuid()} may write); {NAME_A_CACHE}"
+        )
+    return folder
 
 
 def is_path(suite: str) -> bool:
@@ -52,7 +92,7 @@ def is_path(suite: str) -> bool:
 
 def suite_name(suite: str) -> str:
     """A suite's name in reports and node ids: its own, or the last part of its path."""
-    return Path(suite).expanduser().resolve().name if is_path(suite) else suite
+    return expand(Path(suite)).resolve().name if is_path(suite) else suite
 
 
 def search_path(rootdir: Path, kind: Kind) -> tuple[Path, ...]:

@@ -6,6 +6,8 @@ which is paid for, would be lost."""
 from __future__ import annotations
 
 import functools
+import json
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -14,6 +16,10 @@ from typing import Any
 from pytest_mlab.models.usage import AS_REPORTED, is_whole
 
 _FIGURES = ("prompt_tokens", "completion_tokens", "total_tokens")
+_USAGES = ("usage", "usageMetadata")
+_COUNT = re.compile(r"_tokens$|Tokens$|TokenCount$|^(?:prompt_)?eval_count$")
+"""The names of figures by Anthropic, Bedrock, Gemini and Ollama."""
+
 _CONVERTER = "convert_to_model_response_object"
 
 
@@ -32,6 +38,68 @@ def install() -> None:
         # vars() and not getattr(), which would trigger lazy imports.
         if getattr(module, "__dict__", {}).get(_CONVERTER) is original:
             setattr(module, _CONVERTER, convert)
+
+
+def install_counts() -> None:
+    """The same for the providers with APIs of their own, which litellm's HTTP client serves: it
+    fails on their figures in the same way."""
+    from litellm.llms.custom_httpx.http_handler import HTTPHandler
+
+    original = HTTPHandler.post
+
+    @functools.wraps(original)
+    def post(*args: Any, **kwargs: Any) -> Any:
+        return _repaired(original(*args, **kwargs))
+
+    setattr(HTTPHandler, "post", post)  # noqa: B010  # mypy takes a method for a constant
+
+
+def _repaired(response: Any) -> Any:
+    import httpx
+
+    # a response that is being streamed has no content yet
+    if not response.is_stream_consumed:
+        return response
+    try:
+        found = response.json()
+    except ValueError:
+        return response
+    whole = with_whole_counts(found)
+    if whole == found:
+        return response
+    headers = [
+        (name, value)
+        for name, value in response.headers.multi_items()
+        if name not in ("content-length", "content-encoding", "transfer-encoding")
+    ]
+    content = json.dumps(whole).encode()
+    return httpx.Response(
+        response.status_code, headers=headers, content=content, request=response.request
+    )
+
+
+def with_whole_counts(response: Any) -> Any:
+    """A provider's JSON in which every figure of its usage is a whole number, 0 where it was
+    anything else; an answer in OpenAI's form is left to :func:`readable`."""
+    if not isinstance(response, dict) or "choices" in response:
+        return response
+    found = {name: _whole(name, value) for name, value in response.items()}
+    for name in _USAGES:
+        if name in found:
+            found[name] = _counts(found[name]) if isinstance(found[name], dict) else {}
+    return found
+
+
+def _counts(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: _counts(one, str(key)) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_counts(one) for one in value]
+    return _whole(name, value)
+
+
+def _whole(name: str, value: Any) -> Any:
+    return 0 if _COUNT.search(name) and type(value) is not int else value
 
 
 def allow_any_types() -> None:

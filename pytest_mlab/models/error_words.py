@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pytest_mlab.errors import MlabError
+
 LONGEST_MESSAGE = 600
 
 _PREFIX = re.compile(
@@ -64,8 +66,9 @@ def chain(error: BaseException) -> Iterator[BaseException]:
     """``error`` and what it was raised from."""
     seen: set[int] = set()
     cause: BaseException | None = error
-    # Chains of exceptions may be circular.
-    while cause is not None and id(cause) not in seen:
+    # Chains of exceptions may be circular. An error of our own belongs to another call, in whose
+    # handler the agent made this one.
+    while cause is not None and id(cause) not in seen and not isinstance(cause, MlabError):
         seen.add(id(cause))
         yield cause
         cause = cause.__cause__ or cause.__context__

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from pytest_mlab.models.answers import install
+from pytest_mlab.models.answers import install, install_counts
 
 
 @cache
@@ -34,6 +34,7 @@ def litellm() -> Any:
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     install()
+    install_counts()
     _refuse_at_once()
     module.suppress_debug_info = True
     module.telemetry = False

@@ -123,12 +123,16 @@ class LitellmClient:
         )
 
     def _learns(self, request: ModelRequest, call: Call, error: ModelError) -> bool:
-        """Whether the provider refuses a parameter that may be left out, which is remembered."""
+        """Whether the provider refuses a parameter, or the reasoning of earlier answers, that may
+        be left out, which is remembered."""
+        thought = any(message.reasoning for message in request.messages)
+        if thought and self.reasoning_names.refused(request.model, str(error)):
+            return True
         name = refused_parameter(error, call.params)
         if not name or not may_be_left_out(name, self.settings(request.model).params):
             return False
         self.refusals.add(request.model, name)
-        return True
+        return name not in self._call(request).params  # else the same would be asked for ever
 
     def _ask(self, request: ModelRequest, call: Call, waited: float) -> Any:
         left = request.end(waited) - self.clock()

@@ -12,6 +12,7 @@ from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.errors import BadRequestError, ContextWindowError, ModelError
 from pytest_mlab.models import refused, room
 from pytest_mlab.models.configured import applied
+from pytest_mlab.models.parameters import drops_temperature, not_taken
 from pytest_mlab.models.provider_errors import PROMPT_TOO_LONG
 from pytest_mlab.models.tools import as_openai_tools
 
@@ -54,7 +55,11 @@ def outgoing(
             own = name in settings.params
             params[name], remark = room.limited(asked, request, facts(), own=own)
             remarks.append(remark)
-    params, remark = refused.without(params, refusals)
+    unknown = not_taken(sent.model) - set(params.get("allowed_openai_params", ()))
+    temperature = params.get("temperature")
+    if type(temperature) in (int, float) and drops_temperature(sent.model, temperature):
+        unknown |= {"temperature"}
+    params, remark = refused.without(params, unknown.union(refusals))
     said = tuple(filter(None, (*remarks, remark)))
     return Call(sent.model, params, settings.params, sent.timeout, said)
 

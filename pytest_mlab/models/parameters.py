@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pytest_mlab.errors import ConfigError
@@ -53,6 +54,57 @@ NUMBERS = frozenset(
     }
     | {"seed", "timeout"}
 )
+
+_OPENAI = NUMBERS - EVERYWHERE - {"top_k"} | {
+    "stop",
+    "tool_choice",
+    "parallel_tool_calls",
+    "response_format",
+    "reasoning_effort",
+    "verbosity",
+    "user",
+    "logit_bias",
+    "logprobs",
+    "top_logprobs",
+    "service_tier",
+}
+"""Parameters of OpenAI's API about an answer. Tools are not among them: a model without them gets
+them by text."""
+
+
+@cache
+def not_taken(model: str) -> frozenset[str]:
+    """The parameters of OpenAI's API that litellm would leave out of calls of ``model`` (litellm's
+    name) without a word, by its lists."""
+    library = litellm()
+    try:
+        name, provider = library.get_llm_provider(model)[:2]
+    except library.BadRequestError:
+        return frozenset()  # an unknown provider, of which the call itself complains
+    known = library.get_supported_openai_params(model=name, custom_llm_provider=provider)
+    if known is None:
+        return frozenset()
+    return _OPENAI - set(known)
+
+
+@cache
+def drops_temperature(model: str, temperature: float) -> bool:
+    """Whether litellm would leave out this ``temperature`` for ``model`` without a word: OpenAI's
+    reasoning models take 1 only."""
+    library = litellm()  # first: it configures what the next line imports
+    from litellm.utils import get_optional_params
+
+    try:
+        name, provider = library.get_llm_provider(model)[:2]
+    except library.BadRequestError:
+        return False
+    # Elsewhere the parameter may go out by another name.
+    if provider not in ("openai", "azure"):
+        return False
+    sent = get_optional_params(
+        model=name, custom_llm_provider=provider, temperature=temperature, drop_params=True
+    )
+    return "temperature" not in sent
 
 
 def check_parameters(model: str, params: Mapping[str, Any], where: str) -> None:

@@ -7,6 +7,7 @@ text under the name that the provider itself gives it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,6 +15,18 @@ from pytest_mlab.models.reasoning_text import is_open, split_reasoning
 
 TEXT = "reasoning_content"
 """DeepSeek's name for the text, which litellm uses for most providers; others say ``reasoning``."""
+
+NOWHERE = "-"
+"""In place of a name: the provider refuses messages with the text."""
+
+_FAULT = (
+    r"(?:unsupported|extra (?:inputs|fields)|extra_forbidden|unrecogni[sz]ed|unexpected|unknown)"
+)
+_REFUSED = re.compile(
+    rf"\b{TEXT}\b.{{0,80}}{_FAULT}|{_FAULT}.{{0,80}}\b{TEXT}\b"
+    r"|\bproperty 'reasoning' is unsupported",
+    re.IGNORECASE,
+)
 
 _CALL = "tool_call"
 _EXTRA = "extra_content"  # in which Gemini's OpenAI-compatible API signs a call
@@ -29,11 +42,22 @@ class TextNames:
         self._names: dict[str, str] = {}
 
     def of(self, model: str) -> str:
-        """The name; '' while it is unknown."""
+        """The name; '' while it is unknown, :data:`NOWHERE` where the provider refuses the text."""
         return self._names.get(model, "")
+
+    def refused(self, model: str, words: str) -> bool:
+        """Note that the provider takes no text of reasoning, when ``words``, its error, say so.
+
+        Such servers give none either: litellm has found it in the answer's text."""
+        if self.of(model) == NOWHERE or not _REFUSED.search(words):
+            return False
+        self._names[model] = NOWHERE
+        return True
 
     def learn(self, model: str, message: Any) -> None:
         """Note the name in an answer of litellm's."""
+        if self.of(model) == NOWHERE:
+            return
         if "reasoning" in _specific(message):
             self._names[model] = "reasoning"
         elif getattr(message, TEXT, None) is not None and not _blocks(message):
@@ -64,7 +88,7 @@ def answered(message: Any, *, cut: bool) -> tuple[str, tuple[Mapping[str, Any], 
 
 def put_back(plain: Json, reasoning: Iterable[Mapping[str, Any]], name: str) -> None:
     """Write ``reasoning`` into the assistant's message ``plain``, its text under ``name`` ('' when
-    the provider has not said one)."""
+    the provider has not said one, :data:`NOWHERE` for none)."""
     blocks = [dict(block) for block in reasoning]
     kinds = [str(block.get("type", "")) for block in blocks]
     thoughts = [b for b, kind in zip(blocks, kinds, strict=True) if kind == "thinking"]
@@ -75,7 +99,7 @@ def put_back(plain: Json, reasoning: Iterable[Mapping[str, Any]], name: str) -> 
     ]
     items = [b for b, kind in zip(blocks, kinds, strict=True) if kind == "reasoning"]
     details = [b for b, kind in zip(blocks, kinds, strict=True) if kind.startswith("reasoning.")]
-    if thoughts:
+    if thoughts and name != NOWHERE:
         plain[name or TEXT] = "\n".join(str(b.get("thinking") or "") for b in thoughts)
     elif name == TEXT and plain.get("tool_calls"):
         # The provider thinks, and this call has lost its thoughts: the agent did not keep them, or

@@ -2,7 +2,7 @@
 
 A tag counts where a model's own stands, and nowhere else:
 
-- an opening tag at the beginning of a line, a closing tag anywhere;
+- an opening tag at the beginning or the end of a line, a closing tag anywhere;
 - neither in a fenced code block, nor in a JSON object (a tool call's arguments), nor in quotation
   marks or backticks: there, tags are content.
 
@@ -19,8 +19,14 @@ from typing import NamedTuple
 
 _NAMES = r"(?:think|thinking|thought|reasoning|seed:think|budget:thinking)"
 _TAG = re.compile(
-    rf"<(?P<close>/?){_NAMES}(?:\s[^<>\n]*)?>|(?-i:\[(?P<end>/?)THINK\])|◁(?P<last>/?)think▷",
+    rf"<(?P<close>/?){_NAMES}(?:\s[^<>\n]*)?>|(?-i:\[(?P<end>/?)THINK\])|◁(?P<last>/?)think▷"
+    r"|<\|(?:START_THINKING|begin_of_thought|(?P<over>END_THINKING|end_of_thought))\|>",
     re.IGNORECASE,
+)
+_MESSAGE = re.compile(
+    r"<\|channel\|>\s*(?P<channel>\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+    r"(?P<text>.*?)(?=<\|(?:end|start|channel|return|call)\|>|\Z)",
+    re.DOTALL,
 )
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _JSON = json.JSONDecoder(strict=False)
@@ -38,6 +44,8 @@ def split_reasoning(text: str, *, cut: bool = False) -> tuple[tuple[str, ...], s
 
     ``cut``: the answer ended because it was too long. It matters only for nested tags of which the
     outer one is not closed: a complete answer begins after the last closing tag then."""
+    if text.lstrip().startswith(("<|channel|>", "<|start|>")) and _MESSAGE.search(text):
+        return _channels(text)
     if not _TAG.search(text):
         return (), text
     found: list[str] = []
@@ -55,6 +63,18 @@ def split_reasoning(text: str, *, cut: bool = False) -> tuple[tuple[str, ...], s
     blanks = answer[: len(answer) - len(answer.lstrip())]
     first = blanks.rfind("\n") + 1 or len(blanks)
     return tuple(filter(None, found)), answer[first:].rstrip() if answer.strip() else ""
+
+
+def _channels(text: str) -> tuple[tuple[str, ...], str]:
+    """The same of an answer in the form of gpt-oss (harmony), which some servers hand on as it is:
+    a message's channel says whether it is analysis."""
+    thoughts, answer, end = list[str](), list[str](), 0
+    for message in _MESSAGE.finditer(text):
+        analysis = message["channel"].lower() == "analysis"
+        (thoughts if analysis else answer).append(message["text"].strip())
+        end = message.end()
+    answer.append(re.sub(r"<\|[^|<>]*\|>", "", text[end:]).strip())
+    return tuple(filter(None, thoughts)), "\n".join(filter(None, answer))
 
 
 def is_open(text: str) -> bool:
@@ -107,18 +127,26 @@ def _next(text: str, at: int) -> _Tag | None:
             if not content:
                 return tag
             content -= 1
-        elif not text[at : tag.start].rpartition("\n")[2].strip():
+        elif not text[at : tag.start].rpartition("\n")[2].strip() or _ends_line(text, tag):
             return tag
         else:
             content += 1
     return None
 
 
+def _ends_line(text: str, tag: _Tag) -> bool:
+    return text[tag.stop :].lstrip(" \t")[:1] in ("", "\n")
+
+
 def _tags(text: str, at: int) -> Iterator[_Tag]:
     """All tags from ``at`` on that are not quoted."""
     for match in _TAG.finditer(text, at):
         if not _is_quoted(text, match.start(), match.end()):
-            yield _Tag(match.start(), match.end(), any(match.group("close", "end", "last")))
+            yield _Tag(match.start(), match.end(), _closes(match))
+
+
+def _closes(match: re.Match[str]) -> bool:
+    return any(match.group("close", "end", "last", "over"))
 
 
 def _is_quoted(text: str, start: int, stop: int) -> bool:
@@ -153,7 +181,7 @@ def _forgotten(text: str, begin: int, end: int) -> int:
     """Where a closing tag that nothing in the block opens has a line of its own, else ``end``."""
     depth = 0
     for match in _TAG.finditer(text, begin, end):
-        depth += -1 if any(match.group("close", "end", "last")) else 1
+        depth += -1 if _closes(match) else 1
         line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
         if depth < 0 and line.strip() == match[0]:
             return match.start()

@@ -129,18 +129,16 @@ def may_be_left_out(parameter: str, own: Mapping[str, Any]) -> bool:
 
 def without(params: Mapping[str, Any], refused: Iterable[str]) -> tuple[dict[str, Any], str]:
     """``params`` without those that are refused, and the remark about it ('' when there is nothing
-    to say). The limit of an answer goes out by its other name."""
-    left = dict(params)
+    to say). The limit of an answer goes out by its other name, unless that is refused too."""
+    left, names = dict(params), set(refused)
     remarks = []
-    for parameter in sorted(refused):
-        if parameter not in params:
-            continue
+    for parameter in sorted(names & params.keys()):
         value = left.pop(parameter)
-        if parameter in ANSWER:
+        if parameter in ANSWER and ANSWER[parameter] not in names:
             left.setdefault(ANSWER[parameter], value)
         else:
             effect = _EFFECTS.get(parameter, "")
-            remarks.append(f"{parameter} was left out, since the provider refuses it{effect}")
+            remarks.append(f"{parameter} was left out, since the model does not take it{effect}")
     return left, "; ".join(remarks)
 
 
@@ -148,6 +146,7 @@ _EFFECTS = {
     "stop": " (the answer is cut here)",
     "tool_choice": " (an answer may come without a call)",
     "temperature": " (the provider's own temperature counts)",
+    "response_format": " (the answer may not follow the schema)",
 }
 
 

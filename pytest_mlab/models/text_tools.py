@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from pytest_mlab.core.model_api import (
 )
 from pytest_mlab.errors import BadRequestError, ProviderError
 from pytest_mlab.models.tool_refusals import refuses_tools
-from pytest_mlab.models.tools import wire_name
+from pytest_mlab.models.tools import argument_text, tool_name
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 RESULT, RESULT_END = "<tool_result", "</tool_result>"
@@ -194,9 +194,8 @@ def from_text(
 
     Calls are blocks; without blocks, code fences and bare objects that name one of ``tools``. What
     does not parse stays in the text."""
-    names = {wire_name(tool.name).lower(): tool.name for tool in tools}
     own = text.partition(RESULT)[0]  # without results that the model imagined after its calls
-    found = list(_blocks(own, names)) or list(_objects(own, names))
+    found = list(_blocks(own, tools)) or list(_objects(own, tools))
     if not found:
         return text, ()
     calls = tuple(
@@ -212,13 +211,13 @@ def from_text(
 _Found = tuple[int, int, tuple[str, str]]
 
 
-def _blocks(text: str, names: Mapping[str, str]) -> Iterator[_Found]:
+def _blocks(text: str, tools: Sequence[ActionSpec]) -> Iterator[_Found]:
     """Begin, end and call of every marked block. A block may lack its end and may hold a fence."""
     at = 0
     while (start := text.find(OPEN, at)) >= 0:
         inside = _skip(text, start + len(OPEN))
         value, end = _decode(text, inside)
-        call = _call(value, names, known=False)
+        call = _call(value, tools, known=False)
         if call is None:
             at = start + len(OPEN)
             continue
@@ -227,12 +226,12 @@ def _blocks(text: str, names: Mapping[str, str]) -> Iterator[_Found]:
         yield start, at, call
 
 
-def _objects(text: str, names: Mapping[str, str]) -> Iterator[_Found]:
+def _objects(text: str, tools: Sequence[ActionSpec]) -> Iterator[_Found]:
     """Begin, end and call of every object that names a known tool, with the fence around it."""
     at = 0
     while (start := text.find("{", at)) >= 0:
         value, end = _decode(text, start)
-        call = _call(value, names, known=True)
+        call = _call(value, tools, known=True)
         if call is None:
             at = start + 1
             continue
@@ -262,7 +261,7 @@ def _decode(text: str, at: int) -> tuple[Any, int]:
         return None, at
 
 
-def _call(value: Any, names: Mapping[str, str], *, known: bool) -> tuple[str, str] | None:
+def _call(value: Any, tools: Sequence[ActionSpec], *, known: bool) -> tuple[str, str] | None:
     """Name and arguments of the call in ``value``; None when it is not a call, or has to name a
     ``known`` tool and does not."""
     if not isinstance(value, dict):
@@ -271,11 +270,10 @@ def _call(value: Any, names: Mapping[str, str], *, known: bool) -> tuple[str, st
         value = value["function"]
     name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "")
     arguments: Any = next((value[key] for key in _ARGUMENTS if key in value), {})
-    action = names.get(wire_name(name).lower())
+    action = tool_name(name, tools)
     if not name or (known and action is None) or not isinstance(arguments, (dict, str)):
         return None
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return action or _whole(name), _whole(text)
+    return action or _whole(name), _whole(argument_text(arguments))
 
 
 def _whole(text: str) -> str:

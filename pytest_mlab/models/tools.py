@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pytest_mlab.core.actions import ActionSpec
+from pytest_mlab.core.calls import action_name, argument_object
 from pytest_mlab.core.model_api import Message, ToolCall
 from pytest_mlab.models.prices import list_entry
 from pytest_mlab.models.reasoning import put_back
@@ -59,15 +60,34 @@ def as_openai_messages(
 
 def called(choice: Any, tools: Sequence[ActionSpec]) -> tuple[ToolCall, ...]:
     """The calls in a choice of litellm's answer, by the names of the actions."""
-    names = {wire_name(tool.name): tool.name for tool in tools}
     calls = getattr(getattr(choice, "message", None), "tool_calls", None) or ()
-    return tuple(_call(number, call, names) for number, call in enumerate(calls))
+    return tuple(_call(number, call, tools) for number, call in enumerate(calls))
 
 
-def _call(number: int, call: Any, names: dict[str, str]) -> ToolCall:
+def tool_name(written: str, tools: Sequence[ActionSpec]) -> str | None:
+    """The name of the one of ``tools`` that a model means by ``written``; None for none of them."""
+    names = {wire_name(tool.name): tool.name for tool in tools}
+    # Names that providers do not take reach them in another form, cut to a length perhaps.
+    return names.get(written) or action_name(written, [tool.name for tool in tools])
+
+
+def argument_text(written: Any) -> str:
+    """The JSON text of a call's arguments, which a server may give as an object or encoded
+    twice; what is no object stays as the model wrote it."""
+    found = argument_object(written)
+    if isinstance(found, str):
+        return written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
+    if isinstance(written, str) and written.lstrip()[:1] in ("", "{"):
+        return written
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _call(number: int, call: Any, tools: Sequence[ActionSpec]) -> ToolCall:
     name = str(call.function.name or "")
     return ToolCall(
-        str(call.id or f"call_{number}"), names.get(name, name), str(call.function.arguments or "")
+        str(call.id or f"call_{number}"),
+        tool_name(name, tools) or name,
+        argument_text(call.function.arguments or ""),
     )
 
 

@@ -16,7 +16,7 @@ from pytest_mlab.core.routes import with_limits
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import ConfigError
-from pytest_mlab.lib.locate import default_cache_dir
+from pytest_mlab.lib.locate import default_cache_dir, expand, writable_cache
 from pytest_mlab.lib.suggest import unknown
 from pytest_mlab.planning import recordable
 from pytest_mlab.planning.options import MlabOptions
@@ -31,10 +31,10 @@ DEFAULT_AGENT = "research"
 
 def fresh_plan(options: MlabOptions, rootdir: Path, *, probe: bool) -> Planned:
     """The plan of a new run. Raises as :func:`pytest_mlab.planning.make.make_plan`."""
-    cache_dir = default_cache_dir()
-    if options.cache_dir:
-        # Absolute, since the plan may be resumed from another folder.
-        cache_dir = options.cache_dir.expanduser().absolute()
+    # Absolute, since the plan may be resumed from another folder.
+    cache_dir = expand(options.cache_dir).absolute() if options.cache_dir else default_cache_dir()
+    if probe:
+        writable_cache(cache_dir)
     agents = _agents(options.agent, options.agent_arg, rootdir, has_model=bool(options.model))
     models = planned_models(options, agents, rootdir)
     suite = Catalog(rootdir, cache_dir).suite(options.suite)
@@ -200,4 +200,4 @@ def _tasks(suite: Suite, patterns: tuple[str, ...]) -> tuple[Task, ...]:
 
 
 def _absolute(folder: Path | None) -> str:
-    return str(folder.expanduser().absolute()) if folder else ""
+    return str(expand(folder).absolute()) if folder else ""

@@ -31,7 +31,7 @@ def make_plan(options: MlabOptions, rootdir: Path, *, probe: bool = True) -> Pla
     if options.model or options.agent:
         # Not probed: this plan is only compared. What is missing is asked for the stored one.
         asked = fresh_plan(options, rootdir, probe=False).plan
-    planned = resume_plan(options.resume, rootdir, asked)
+    planned = resume_plan(options.resume, rootdir, asked, options.retry)
     limits = RunLimits(options.run_max_cost, options.rpm, options.tpm, options.models)
     return replace(planned, plan=limits.on(planned.plan))
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 
 from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.sandbox_api import SandboxOptions
+from pytest_mlab.core.trial import Outcome
 from pytest_mlab.core.values import (
     PerModel,
     assignment,
@@ -27,6 +28,7 @@ from pytest_mlab.core.values import (
 )
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.lib.durations import parse_duration
+from pytest_mlab.planning.retry import parse_outcomes
 
 NEWEST = "newest"
 """What ``--mlab-resume`` without a value means: the newest run that was started with the same
@@ -105,9 +107,12 @@ class MlabOptions:
     gate: str | None = None
     fail_under: float | None = None
     strict: bool = False
+    allow_nothing: bool = False
+    debug: bool = False
     plan: bool = False
     run_dir: Path | None = None
     resume: str | None = None
+    retry: tuple[Outcome, ...] = ()
     record: Path | None = None
     replay: Path | None = None
     replay_mode: str | None = None
@@ -318,6 +323,22 @@ TABLE: tuple[Option, ...] = (
         ini="bool",
     ),
     Option(
+        "allow-nothing",
+        "Exit with 0, and not with 5, where every trial was skipped or ended in an error that is"
+        " not the agent's",
+        kind="switch",
+        parse=switch,
+        ini="bool",
+    ),
+    Option(
+        "debug",
+        "Run agents in pytest's own process, without a time limit and with -s, so that breakpoint()"
+        " and coverage work in them; needs -n 0",
+        kind="switch",
+        parse=switch,
+        ini="bool",
+    ),
+    Option(
         "plan",
         "Show what this command line would run, its worst-case hours and dollars and what is"
         " missing for it; run nothing",
@@ -333,6 +354,14 @@ TABLE: tuple[Option, ...] = (
         kind="optional",
         parse=name,
         metavar="RUN",
+    ),
+    Option(
+        "retry",
+        "With --mlab-resume: run trials with these outcomes again, such as infra,provider; also"
+        " task, agent, invalid, no_submission, below. Their earlier attempts stay on disk and are"
+        " not counted, but for their dollars",
+        parse=parse_outcomes,
+        metavar="OUTCOMES",
     ),
     Option(
         "record",
@@ -443,16 +472,24 @@ def resolve(
 def _ini_value(option: Option, ini: Callable[[str], Any]) -> Any:
     try:
         value = ini(option.dest)
-    # pytest 9 reads TOML with its types, and raises TypeError for a value of another one.
-    except (TypeError, ValueError) as error:
+    # pytest raises ValueError for a text that is not of the setting's type.
+    except ValueError as error:
         raise ConfigError(f"{option.dest} in the ini file: {error}") from error
     # A setting that is there and empty counts as not given.
     return None if value in ("", []) else value
 
 
 def _parse(option: Option, raw: Any, where: str) -> Any:
-    if isinstance(raw, (list, tuple)):
-        return tuple(_parse(option, one, where) for one in raw)
+    if option.kind == "list":
+        return tuple(_parse_one(option, one, where) for one in raw)
+    return _parse_one(option, raw, where)
+
+
+def _parse_one(option: Option, raw: Any, where: str) -> Any:
+    # TOML may also hold lists, tables and dates, and true where a number or a name is meant.
+    scalar = isinstance(raw, (str, int, float, Path))
+    if not scalar or (isinstance(raw, bool) and option.ini != "bool"):
+        raise ConfigError(f"{where}={raw!r}: each value must be a text or a number")
     try:
         # An ini file's numbers and switches arrive parsed; as text they pass the same checks as a
         # flag.
@@ -475,6 +512,10 @@ def _check_together(options: MlabOptions) -> None:
     if options.resume and options.run_dir:
         raise ConfigError(
             "--mlab-resume and --mlab-run-dir both name a run; a resumed run stays where it is"
+        )
+    if options.retry and not options.resume:
+        raise ConfigError(
+            "--mlab-retry runs trials of an earlier run again; name it with --mlab-resume=RUN"
         )
     if options.record and options.replay:
         raise ConfigError(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_mlab.core.plan import Plan
 from pytest_mlab.core.task import Task
-from pytest_mlab.core.trial import TrialId
+from pytest_mlab.core.trial import Outcome, TrialId
 from pytest_mlab.store.rundir import RunDir
 
 
@@ -19,7 +19,8 @@ class Planned:
     ``tasks`` by name; ``blocked`` holds, by the name of a trial that cannot run, what is missing
     and the command that fixes it; ``path`` is the run directory, which exists only for a
     ``resumed`` run; ``passed_over`` is why ``auto`` did not take a sandbox that it prefers;
-    ``left_out`` are folders of the suite that look like tasks but are not, with the reason."""
+    ``left_out`` are folders of the suite that look like tasks but are not, with the reason; trials
+    of a resumed run that ended by an outcome of ``retry`` are run again."""
 
     plan: Plan
     tasks: Mapping[str, Task]
@@ -28,6 +29,7 @@ class Planned:
     resumed: bool = False
     passed_over: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
+    retry: tuple[Outcome, ...] = ()
 
     def narrowed(self, chosen: Iterable[TrialId]) -> Planned:
         """The same with only the ``chosen`` trials."""
@@ -41,7 +43,8 @@ class Planned:
         if not self.resumed:
             return 0
         run = RunDir.open(self.path)
-        return sum(run.trial(trial).result() is not None for trial in self.plan.trials)
+        results = (run.trial(trial).result() for trial in self.plan.trials)
+        return sum(r is not None and r.outcome not in self.retry for r in results)
 
 
 def narrowed(plan: Plan, chosen: Iterable[TrialId]) -> Plan:

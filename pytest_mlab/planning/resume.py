@@ -10,6 +10,7 @@ from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import Plan, RunSettings, drift
 from pytest_mlab.core.routes import with_new_limits
 from pytest_mlab.core.task import Task
+from pytest_mlab.core.trial import Outcome
 from pytest_mlab.core.values import PerModel
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.planning import requirements
@@ -19,9 +20,11 @@ from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.runs import REPORTS, find_run, newest_first
 
 
-def resume_plan(name: str, rootdir: Path, asked: Plan | None) -> Planned:
+def resume_plan(
+    name: str, rootdir: Path, asked: Plan | None, retry: Sequence[Outcome] = ()
+) -> Planned:
     """The plan of the run called ``name``; ``asked`` is the plan of the other options, None without
-    any.
+    any; trials that ended by an outcome of ``retry`` are not done.
 
     Raises ConfigError when there is no such run, when ``asked`` differs from it, and when a task or
     an agent has changed since; StoreError when the run is damaged."""
@@ -34,11 +37,11 @@ def resume_plan(name: str, rootdir: Path, asked: Plan | None) -> Planned:
         )
     tasks = _unchanged_tasks(plan)
     _check_agents(plan, rootdir)
-    done = {trial.name for trial in run.results()}
+    done = {t.name for t, result in run.results().items() if result.outcome not in retry}
     missing = requirements.blocked(plan, tasks, requirements.sandbox_missing(plan.settings))
     # A trial with a result is reported from disk and needs nothing.
     blocked = {name: why for name, why in missing.items() if name not in done}
-    return Planned(plan, tasks, blocked, run.path, resumed=True)
+    return Planned(plan, tasks, blocked, run.path, resumed=True, retry=tuple(retry))
 
 
 @dataclass(frozen=True)

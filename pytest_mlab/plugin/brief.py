@@ -6,11 +6,12 @@ sandboxes itself, so that all workers, late replacements included, collect the s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_mlab.core.agent_api import Terminal
+from pytest_mlab.plugin.paths import Paths
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,15 @@ class TaskBrief:
 
 @dataclass(frozen=True)
 class Brief:
-    """``blocked`` maps trial names to what is missing and the command that fixes it; ``terminal``
-    is where a person sits, in a run that asks one."""
+    """``blocked`` maps trial names to what is missing and the command that fixes it; ``gate`` is
+    the mode of the run's gate; ``paths`` are what the command line's paths mean; ``terminal`` is
+    where a person sits, in a run that asks one."""
 
     run_dir: Path
     tasks: Mapping[str, TaskBrief]
     blocked: Mapping[str, str]
+    gate: str
+    paths: Paths
     terminal: Terminal | None = None
 
     @property
@@ -49,6 +53,8 @@ class Brief:
                 name: (t.modality, t.slow, t.gpus, t.backstop) for name, t in self.tasks.items()
             },
             "blocked": dict(self.blocked),
+            "gate": self.gate,
+            "paths": asdict(self.paths),
             "terminal": None if self.terminal is None else astuple(self.terminal),
         }
 
@@ -57,4 +63,5 @@ class Brief:
         """The brief again."""
         tasks = {name: TaskBrief(*values) for name, values in data["tasks"].items()}
         terminal = data["terminal"] and Terminal(*data["terminal"])
-        return cls(Path(data["run_dir"]), tasks, data["blocked"], terminal)
+        paths = Paths(**data["paths"])
+        return cls(Path(data["run_dir"]), tasks, data["blocked"], data["gate"], paths, terminal)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mlab.core.trial import TrialId
+from pytest_mlab.plugin.refusals import refuse_repeats
 from pytest_mlab.plugin.stash import Run
 from pytest_mlab.plugin.timeouts import marks as timeout_marks
 
@@ -38,43 +39,20 @@ def register_modalities(config: pytest.Config, modalities: Sequence[str]) -> Non
         config.addinivalue_line("markers", f"{modality}: tasks of this modality (pytest-mlab)")
 
 
-def paths_given(config: pytest.Config) -> bool:
-    """True when the command line names files, folders or node ids."""
-    return config.args_source is pytest.Config.ArgsSource.ARGS
-
-
-def point_at_suite(config: pytest.Config, suite: str) -> Path | None:
-    """Without paths: collect the suite's test file from the project, else return the built-in one.
-
-    A built-in file is outside the project, where node ids would depend on the installation:
-    :func:`add_suite` then adds it under a stable id, and nothing else is collected."""
-    from pytest_mlab.lib import locate
-
-    if paths_given(config):
-        return None
-    own = config.rootpath / "task_suites" / f"test_{suite}.py"
-    if own.is_file():
-        config.args = [str(own)]
-        return None
-    # Without paths pytest has put testpaths or the root folder here: that would collect the whole
-    # project.
-    config.args = []
-    builtin = locate.builtin("task_suites") / f"test_{suite}.py"
-    return builtin if builtin.is_file() else Path(__file__).parent / "test_any_suite.py"
-
-
 def add_suite(collector: pytest.Collector, report: pytest.CollectReport, run: Run | None) -> None:
     """Add the built-in test file to what the session collects."""
-    if run is None or run.suite_file is None or not isinstance(collector, pytest.Session):
+    if run is None or not run.brief.paths.suite_file or not isinstance(collector, pytest.Session):
         return
-    nodeid = f"task_suites/test_{run.suite}.py"
-    report.result.append(pytest.Module.from_parent(collector, path=run.suite_file, nodeid=nodeid))
+    paths = run.brief.paths
+    file = Path(paths.suite_file)
+    report.result.append(pytest.Module.from_parent(collector, path=file, nodeid=paths.suite_id))
 
 
 def generate(metafunc: pytest.Metafunc, run: Run | None) -> None:
     """Parametrize a test that asks for ``mlab_trial`` by the plan's trials, in the plan's order."""
     if run is None or FIXTURE not in metafunc.fixturenames:
         return
+    refuse_repeats(metafunc)
     params = [
         pytest.param(trial, id=trial.name, marks=_marks(metafunc.config, trial, run))
         for trial in run.plan.trials
@@ -120,18 +98,25 @@ def uses_mlab(item: pytest.Item) -> bool:
 
 
 def select(config: pytest.Config, items: list[pytest.Item], run: Run | None) -> None:
-    """Deselect trials when no run is asked for, and ordinary tests when one is, unless the command
-    line names paths."""
-    if run is not None and paths_given(config):
-        return
+    """Deselect trials when no run is asked for. In a run, deselect ordinary tests where paths name
+    nothing but the suite, and the trials of the suite that no path names."""
     # Deselected and not skipped: a bare ``pytest`` in a project with suites spends nothing and
     # shows no skips.
-    wants_mlab = run is not None
-    dropped = [item for item in items if uses_mlab(item) is not wants_mlab]
+    dropped = [item for item in items if _is_left_out(item, run)]
     if dropped:
-        items[:] = [item for item in items if uses_mlab(item) is wants_mlab]
+        left = set(map(id, dropped))
+        items[:] = [item for item in items if id(item) not in left]
         # pytest counts deselected items from this call alone.
         config.hook.pytest_deselected(items=dropped)
+
+
+def _is_left_out(item: pytest.Item, run: Run | None) -> bool:
+    if run is None:
+        return uses_mlab(item)
+    trial = trial_of(item)
+    if trial is None:
+        return run.brief.paths.only_suite and not uses_mlab(item)
+    return run.brief.paths.leaves_out(item.nodeid, trial.task)
 
 
 def status(

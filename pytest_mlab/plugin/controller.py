@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from pytest_mlab.core.figure import Figure
 from pytest_mlab.core.gate import GatePolicy
 from pytest_mlab.planning import make as planning
 from pytest_mlab.planning import requirements
+from pytest_mlab.planning.gate import gate_of
 from pytest_mlab.planning.options import MlabOptions
 from pytest_mlab.planning.planned import Planned
 from pytest_mlab.plugin.announce import Downloads
@@ -22,8 +24,9 @@ from pytest_mlab.plugin.distribution import Distribution
 from pytest_mlab.plugin.ending import Ending
 from pytest_mlab.plugin.failures import call, usage_errors
 from pytest_mlab.plugin.heartbeat import Heartbeat, terminal_writer
+from pytest_mlab.plugin.paths import Paths, understand
+from pytest_mlab.plugin.refusals import refuse_bytes, refuse_modes
 from pytest_mlab.plugin.roles import is_distributed
-from pytest_mlab.plugin.scheduler import refuse_modes
 from pytest_mlab.plugin.selection import CollectOnly, Selection
 from pytest_mlab.plugin.terminal import find_terminal
 from pytest_mlab.plugin.trial import nearby
@@ -34,21 +37,23 @@ from pytest_mlab.store.shared import Shared
 from pytest_mlab.trial.time_limits import trial_seconds
 
 
-def control(
-    session: pytest.Session, options: MlabOptions, policy: GatePolicy
-) -> tuple[Planned, Brief]:
+def control(session: pytest.Session, options: MlabOptions) -> tuple[Planned, Brief]:
     """Plan the run and, unless the session only collects, freeze it in its directory.
 
     Raises UsageError for what a user can fix."""
     config = session.config
     collect_only = bool(config.option.collectonly)
     refuse_modes(config)
+    given = (options.run_dir, options.cache_dir, options.record, options.replay)
+    refuse_bytes([config.rootpath, Path.cwd(), *filter(None, given)])
     with usage_errors():
         # A plain --collect-only stays fast and asks for no key; --mlab-plan is there to show what
         # is missing.
         planned = planning.make_plan(
             options, config.rootpath, probe=options.plan or not collect_only
         )
+        policy = gate_of(options, planned, config.invocation_params.args)
+        paths = understand(config, options.suite)
     if collect_only:
         collecting = CollectOnly(planned)
         config.pluginmanager.register(collecting, "mlab-selection")
@@ -56,9 +61,9 @@ def control(
             from pytest_mlab.plugin.plan_only import PlanOnly
 
             config.pluginmanager.register(PlanOnly(collecting), "mlab-plan")
-        return planned, _brief(planned, None)
+        return planned, _brief(planned, policy, paths, None)
     # Also before the run directory: a run that asks a person is refused without a terminal.
-    brief = _brief(planned, find_terminal(config, planned.plan))
+    brief = _brief(planned, policy, paths, find_terminal(config, planned.plan))
     with usage_errors():
         # Before the run directory is made: a usage error leaves none behind.
         figures = _own_figures(config)
@@ -110,7 +115,7 @@ def _own_figures(config: pytest.Config) -> list[Figure]:
     return figures
 
 
-def _brief(planned: Planned, terminal: Terminal | None) -> Brief:
+def _brief(planned: Planned, policy: GatePolicy, paths: Paths, terminal: Terminal | None) -> Brief:
     budget = planned.plan.settings.budget
     tasks = {
         name: TaskBrief(
@@ -121,7 +126,7 @@ def _brief(planned: Planned, terminal: Terminal | None) -> Brief:
         )
         for name, task in planned.tasks.items()
     }
-    return Brief(planned.path, tasks, planned.blocked, terminal)
+    return Brief(planned.path, tasks, planned.blocked, policy.mode, paths, terminal)
 
 
 def _heartbeat(config: pytest.Config, options: MlabOptions, brief: Brief) -> Heartbeat | None:

@@ -5,7 +5,6 @@ Figures never come from test reports, which may be lost with a worker: results a
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from pytest_mlab.planning import requirements
 from pytest_mlab.planning.options import MlabOptions
 from pytest_mlab.plugin.failures import HookFailed, call
 from pytest_mlab.plugin.junitfile import JUnitFile
-from pytest_mlab.plugin.roles import is_distributed
+from pytest_mlab.plugin.roles import is_distributed, width_of
 from pytest_mlab.plugin.selection import Selection
 from pytest_mlab.plugin.trial import nearby
 from pytest_mlab.plugin.unfinished import Unfinished
@@ -29,6 +28,7 @@ from pytest_mlab.reporting.junit import suite_properties
 from pytest_mlab.reporting.render import write_reports
 from pytest_mlab.reporting.summary import summary
 from pytest_mlab.reporting.table import WIDTH, table
+from pytest_mlab.reporting.table import nothing_ran as nothing_ran_text
 from pytest_mlab.reporting.text import printable, wrapped
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Ending:
         self._junit = JUnitFile(session.config)
         self._junit.place(selection.run.path)
         self._figures: RunFigures | None = None
+        self._only_nothing_ran = False
         self._lines: list[str] = []
 
     def count(self, items: int) -> None:
@@ -92,12 +93,13 @@ class Ending:
         more: list[pytest.TestReport] = []
         if figures.stopped:
             more = stopped(figures.stopped, self._resume)
-        elif self._must_run_something() and all(
-            result.outcome is Outcome.NOT_RUN for result in figures.trials
-        ):
-            more = nothing_ran(len(figures.trials), figures.trials[0].reason)
+        elif figures.gate.nothing_ran and not self._options.allow_nothing:
+            more = nothing_ran(nothing_ran_text(figures))
         self._session.testscollected += bool(more)
-        self._log(reports + more)
+        self._log(reports)
+        # Failures of tests have their own exit status, which says more than that nothing ran.
+        self._only_nothing_ran = figures.gate.nothing_ran and not self._session.testsfailed
+        self._log(more)
 
     def _read(self) -> RunFigures:
         """The figures of the results on disk; this session knows more reasons for missing ones."""
@@ -108,11 +110,6 @@ class Ending:
             if trial not in results or results[trial].outcome is Outcome.NOT_RUN:
                 results[trial] = TrialResult(trial, Outcome.NOT_RUN, reason)
         return RunFigures.of(run, self._policy, results, self._own_figures)
-
-    def _must_run_something(self) -> bool:
-        """True where a session that skips every trial must not be green."""
-        # As in pytest, any value of CI that is not empty marks a CI job.
-        return self._options.strict or bool(os.environ.get("CI"))
 
     def _log(self, reports: Sequence[pytest.TestReport]) -> None:
         """Let all of pytest's reporters see tests that are not items."""
@@ -132,6 +129,9 @@ class Ending:
         gone."""
         if self._figures is not None and self._options.junit_properties != "none":
             self._junit.add_suite_properties(suite_properties(self._figures))
+        ended = self._session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if ended and self._only_nothing_ran and not self._options.allow_nothing:
+            self._session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
         try:
             # The reports are written even when another plugin's hook raises.
             return (yield)
@@ -155,7 +155,8 @@ class Ending:
         self._junit.copy(run.path)
         if figures.problems:
             self._fail()
-        self._lines = [*table(figures, self._resume), *self._call_hooks(figures), *wrote]
+        shown = table(figures, self._resume, width_of(self._config))
+        self._lines = [*shown, *self._call_hooks(figures), *wrote]
 
     def _call_hooks(self, figures: RunFigures) -> list[str]:
         """The lines of users' hooks; a hook that raises becomes an error of the session."""

@@ -19,9 +19,11 @@ import pytest
 from pytest_mlab.core.trial import Outcome, TrialId
 from pytest_mlab.errors import StoreError
 from pytest_mlab.lib.durations import format_duration
+from pytest_mlab.store import underway
 from pytest_mlab.store.events import (
     AgentEnded,
     Evaluation,
+    Event,
     ModelCall,
     Note,
     ProgramEnded,
@@ -30,8 +32,10 @@ from pytest_mlab.store.events import (
     TrialStarted,
 )
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.store.underway import UnderWay
 
 WIDTH = 80
+IN_AGENT = "in the agent's own code"
 _SHOWN = 8
 
 
@@ -45,7 +49,8 @@ class Progress:
     _done: dict[TrialId, Outcome] = field(default_factory=dict)
 
     def lines(self, elapsed: float) -> list[str]:
-        """One line for the run, then one for each running trial; each at most 80 characters."""
+        """One line for the run, then one for each running trial, two where its name is long; each
+        at most 80 characters."""
         trials = self.run.plan.trials
         looks = {trial: self._look(trial) for trial in trials if trial not in self._done}
         running = [f"  {trial.name}: {text}" for trial, text in looks.items() if text]
@@ -56,7 +61,8 @@ class Progress:
         head += f" ({outcomes})" if outcomes else ""
         head += f", {len(running)} running"
         more = [f"  and {len(running) - _SHOWN} more"] if len(running) > _SHOWN else []
-        return [_cut(line) for line in (head, *running[:_SHOWN], *more)]
+        shown = (head, *running[:_SHOWN], *more)
+        return [part for line in shown for part in _parts(line)]
 
     def _look(self, trial: TrialId) -> str:
         """The state of a trial in words, '' when it has not begun or is done."""
@@ -70,10 +76,14 @@ class Progress:
         if result is not None:
             self._done[trial] = result.outcome
             return ""
+        now = underway.read(folder.path)
+        limit = self.run.plan.settings.budget.max_steps
+        over = isinstance(event, (AgentEnded, Evaluation, TrialFinished))
+        if not over and (text := self._under_way(now, event, limit)):
+            return text
         if event is None:
             return ""
-        limit = self.run.plan.settings.budget.max_steps
-        ago = format_duration(max(1, round(self.clock() - event.t)))
+        ago = self._since(event.t)
         if isinstance(event, TrialStarted):
             return f"step 0/{limit}, started {ago} ago"
         if isinstance(event, (StepDone, ModelCall)):
@@ -81,7 +91,7 @@ class Progress:
             money = f", ${event.ledger.cost:.2f}" if event.ledger.model_calls else ""
             return f"step {event.ledger.steps}/{limit}{money}, {did} {ago} ago"
         if isinstance(event, AgentEnded):
-            return f"being evaluated after {event.ledger.steps} steps"
+            return f"being evaluated after {event.ledger.steps} steps, {ago}"
         if isinstance(event, Evaluation):
             return "evaluated" if event.score is None else f"evaluated, score {event.score:.6g}"
         if isinstance(event, TrialFinished):
@@ -89,12 +99,29 @@ class Progress:
         if isinstance(event, ProgramEnded):
             return f"program ended {ago} ago"
         if isinstance(event, Note):
-            return f"at work, noted {event.kind} {ago} ago"
+            return f"{IN_AGENT}, {ago}"
         return f"at work, went back to step {event.step} {ago} ago"
 
+    def _under_way(self, now: UnderWay | None, event: Event | None, limit: int) -> str:
+        """What a trial does at this moment; '' where that is not known."""
+        if now is None:
+            return ""
+        what = f"{now.what or IN_AGENT}, {self._since(now.since)}"
+        if now.step is None:
+            return what
+        ledger = getattr(event, "ledger", None)
+        money = f", ${ledger.cost:.2f}" if ledger is not None and ledger.model_calls else ""
+        return f"step {now.step}/{limit}{money}, {what}"
 
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
+    def _since(self, moment: float) -> str:
+        return format_duration(max(1, round(self.clock() - moment)))
+
+
+def _parts(line: str) -> list[str]:
+    """``line``; where it is too long for a terminal, what a trial does is on a line of its own."""
+    name, colon, text = line.partition(": ")
+    parts = [line] if len(line) <= WIDTH else [f"{name}{colon}".rstrip(), f"    {text}"]
+    return [part if len(part) <= WIDTH else part[: WIDTH - 3] + "..." for part in parts]
 
 
 class Heartbeat:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_mlab.errors import ConfigError
-from pytest_mlab.planning.options import TABLE, add_flags, resolve
+from pytest_mlab.planning.options import TABLE, add_flags
 from pytest_mlab.plugin import collect, hookspecs
 from pytest_mlab.plugin.fixture import mlab_trial  # noqa: F401 - pytest finds it by its name
+from pytest_mlab.plugin.ini import asked_of
+from pytest_mlab.plugin.refusals import refuse_loop
 from pytest_mlab.plugin.scheduler import IdleItem, append_idle
 from pytest_mlab.plugin.stash import OPTIONS, RUN
 
@@ -36,16 +38,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addini(option.dest, option.help.replace("%%", "%"), type=option.ini, default=None)
 
 
+# A wrapper, and the first one: before the wrapper of pytest's capture decides what to capture.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
+    """``--mlab-debug`` implies ``-s``: a debugger needs the terminal."""
+    if getattr(early_config.known_args_namespace, "mlab_debug", False):
+        early_config.known_args_namespace.capture = "no"
+    return (yield)
+
+
+# tryfirst: before xdist's loop, which never comes to the hooks below in this process.
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Refuse to run trials in a loop."""
+    try:
+        refuse_loop(config)
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
 # tryfirst: before xdist decides from collectonly whether to start workers, and before JUnit's
 # plugin makes its writer from xmlpath.
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options, once; make the markers known."""
     try:
-        options = resolve(lambda dest: config.getoption(dest, None), config.getini)
+        options = asked_of(config)
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[OPTIONS] = options
+    if options.debug:
+        config.option.capture = "no"  # as load_initial_conftests() has made it
     if options.plan:
         from pytest_mlab.plugin.plan_only import collect_only
 

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_mlab.planning.estimate import Estimate, estimate
 from pytest_mlab.planning.planned import Planned
-from pytest_mlab.plugin.roles import worker_count
+from pytest_mlab.plugin.roles import width_of, worker_count
 from pytest_mlab.plugin.selection import CollectOnly
 
 EXIT_USAGE = int(pytest.ExitCode.USAGE_ERROR)
@@ -92,7 +92,7 @@ def _on_terminal(config: pytest.Config) -> Show:
     def show(planned: Planned, facts: Estimate) -> None:
         if reporter is not None:
             reporter.section("mlab plan")
-            for line in plan_lines(planned, facts):
+            for line in plan_lines(planned, facts, width_of(config)):
                 reporter.write_line(line)
 
     return show

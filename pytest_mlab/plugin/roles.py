@@ -1,4 +1,5 @@
-"""The role of a process in a session: worker, controller of workers, or both in one."""
+"""The role of a process in a session (worker, controller of workers, or both in one), and its
+terminal."""
 
 from __future__ import annotations
 
@@ -27,3 +28,10 @@ def worker_count(config: pytest.Config) -> int:
 
     # xdist's own parser, because one --tx may stand for many workers, such as 8*popen.
     return len(parse_tx_spec_config(config))
+
+
+def width_of(config: pytest.Config) -> int:
+    """The columns of the session's terminal, at least 80."""
+    if not config.pluginmanager.hasplugin("terminalreporter"):
+        return 80
+    return max(80, config.get_terminal_writer().fullwidth)

@@ -14,18 +14,9 @@ from typing import Any
 
 import pytest
 
-from pytest_mlab.plugin.roles import is_distributed, is_worker
+from pytest_mlab.plugin.roles import is_worker
 
 IDLE = "mlab-idle"
-
-# Measured with xdist 3.8: loadscope runs an item that kills its worker again and again (xdist
-# #1371), loadgroup may also hang afterwards (xdist #1324, #1328).
-_REFUSED = {
-    "each": "it would run every trial once on each worker",
-    "loadscope": "it runs the trial of a crashed worker again and may hang",
-    "loadfile": "it runs the trial of a crashed worker again and may hang",
-    "loadgroup": "it runs the trial of a crashed worker again and may hang",
-}
 
 
 class IdleItem(pytest.Item):
@@ -33,21 +24,6 @@ class IdleItem(pytest.Item):
 
     def runtest(self) -> None:
         """Never called: see the plugin's ``pytest_runtest_protocol``."""
-
-
-def refuse_modes(config: pytest.Config) -> None:
-    """Raise UsageError for an option of another plugin that would run trials more than once."""
-    mode = config.getoption("dist", "no")
-    if mode in _REFUSED and is_distributed(config):
-        raise pytest.UsageError(
-            f"--dist={mode} cannot run mlab trials: {_REFUSED[mode]}; leave --dist out, -n alone"
-            " hands out one trial at a time"
-        )
-    if config.getoption("reruns", None):
-        raise pytest.UsageError(
-            f"--reruns={config.getoption('reruns')} would run trials again until they pass and"
-            " count them twice; leave it out and ask for more trials with --mlab-repeats"
-        )
 
 
 def append_idle(session: pytest.Session, items: list[pytest.Item]) -> None:

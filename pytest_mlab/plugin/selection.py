@@ -10,7 +10,7 @@ import pytest
 from pytest_mlab.core.plan import Plan
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.planning import make as planning
-from pytest_mlab.planning import recordable
+from pytest_mlab.planning import recordable, retry
 from pytest_mlab.planning.planned import Planned
 from pytest_mlab.plugin.brief import Brief
 from pytest_mlab.plugin.collect import trials_of
@@ -56,6 +56,7 @@ class Selection:
         self.config = session.config
         self._session = session
         self._planned = planned.plan
+        self._retry = planned.retry
         self._file = brief.selection
         self._begin = begin
         self._is_known = False
@@ -83,6 +84,9 @@ class Selection:
         # A resumed run keeps its plan: what -k leaves out this time is still missing in it.
         if self.is_fresh:
             self.run = planning.narrow(self.run, items.values())
+        else:
+            # Here, where the selection is known: what -k leaves out keeps its result.
+            retry.put_aside(self.run, items.values(), self._retry)
         # After the plan is narrowed: only the trials that are left need a recording to replay, or a
         # free place for one.
         with usage_errors():
@@ -113,7 +117,7 @@ def _explain_nothing(config: pytest.Config, plan: Plan) -> str:
     keyword, mark = config.getoption("keyword", ""), config.getoption("markexpr", "")
     asked = (
         " ".join(filter(None, (keyword and f"-k {keyword!r}", mark and f"-m {mark!r}")))
-        or "these paths"
+        or f"the paths {' '.join(config.args)}"
     )
     names = [trial.name for trial in plan.trials]
     words = [
@@ -125,6 +129,6 @@ def _explain_nothing(config: pytest.Config, plan: Plan) -> str:
     nearest = nearest_first(words[0], tasks) if words else tasks
     return (
         f"no trial is selected by {asked}; tasks of the plan: {', '.join(nearest)}; trial ids look"
-        f" like {names[0]}; name tests that use the mlab_trial fixture, or no path at all for the"
-        " whole suite"
+        f" like {names[0]}; to fix: choose tasks by --mlab-task or -k and trials by their ids, name"
+        " test files that use the fixture mlab_trial, or give no path for the whole suite"
     )

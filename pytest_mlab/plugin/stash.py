@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
@@ -17,14 +16,12 @@ from pytest_mlab.plugin.brief import Brief
 class Run:
     """A run as the process that collects sees it.
 
-    ``suite`` is the suite's name; ``suite_file`` is a built-in test file that stands in for paths;
-    ``passed_over`` says why a better sandbox was not taken; ``left_out`` maps folders of the suite
-    to the reason why they are not tasks."""
+    ``suite`` is the suite's name; ``passed_over`` says why a better sandbox was not taken;
+    ``left_out`` maps folders of the suite to the reason why they are not tasks."""
 
     plan: Plan
     brief: Brief
     suite: str
-    suite_file: Path | None = None
     passed_over: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_mlab.plugin.stash import OPTIONS
+
 
 def marks(config: pytest.Config, seconds: float) -> list[pytest.MarkDecorator]:
     """The marker for an item, none where pytest-timeout is absent.
@@ -16,5 +18,7 @@ def marks(config: pytest.Config, seconds: float) -> list[pytest.MarkDecorator]:
     the whole worker."""
     if not config.pluginmanager.hasplugin("timeout"):
         return []
+    if config.stash[OPTIONS].debug:
+        seconds = 0  # no limit: a debugger may wait for hours
     # func_only=False: the trial runs in the fixture, which would otherwise have no limit.
     return [pytest.mark.timeout(seconds, method="signal", func_only=False)]

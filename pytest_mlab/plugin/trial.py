@@ -140,6 +140,7 @@ class Trial:
         """The outcome in a few short lines: reason, scores, use of the budget, the place of the
         trace and the command that shows it."""
         from pytest_mlab.lib.durations import format_duration
+        from pytest_mlab.store.trialdir import AGENT_LOG
 
         budget = self.run.plan.settings.budget
         seconds = format_duration(max(self.seconds, 0.1))
@@ -161,6 +162,8 @@ class Trial:
         ]
         lines += [f"  note: {note}" for note in self.result.remarks]
         lines += [f"  used {spent}", f"  trace {nearby(self.path)}/trace.jsonl"]
+        if (self.path / AGENT_LOG).is_file():
+            lines += [f"  log   {nearby(self.path)}/{AGENT_LOG} (what the agent printed)"]
         lines += [f"  see   mlab show {folder} {self.id.name}"]
         return "\n".join(line for line in lines if line.strip())
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
+from pytest_mlab.core.gate import Status
 from pytest_mlab.core.wire import Builtin
 from pytest_mlab.reporting.figures import RunFigures
 from pytest_mlab.reporting.junit import verdict_properties
@@ -21,13 +23,13 @@ def verdict_reports(figures: RunFigures, *, with_properties: bool) -> list[pytes
     found: list[pytest.TestReport] = []
     for verdict in figures.gate.verdicts:
         properties = verdict_properties(figures, verdict) if with_properties else []
-        found += _reports(verdict.name, "" if verdict.passed else verdict.explanation, properties)
+        found += _reports(verdict.name, verdict.status, verdict.explanation, properties)
     return found
 
 
-def nothing_ran(trials: int, example: str) -> list[pytest.TestReport]:
-    """A failure for a CI job that would be green only because every trial was skipped."""
-    return _reports("nothing-ran", f"all {trials} trials were skipped: {example}", [])
+def nothing_ran(sentence: str) -> list[pytest.TestReport]:
+    """A failure for a session that would be green only because nothing ran."""
+    return _reports("nothing-ran", "failed", sentence, [])
 
 
 def stopped(reasons: Mapping[str, int], resume: str) -> list[pytest.TestReport]:
@@ -36,21 +38,27 @@ def stopped(reasons: Mapping[str, int], resume: str) -> list[pytest.TestReport]:
     lines: list[str] = []
     for reason, trials in reasons.items():
         lines += wrapped(f"{plural(trials, 'trial')} {reason}", WIDTH, rest="    ")
-    return _reports("stopped", "\n".join([*lines, f"the rest: {resume}"]), [])
+    return _reports("stopped", "failed", "\n".join([*lines, f"the rest: {resume}"]), [])
 
 
 def _reports(
-    name: str, failure: str, properties: Sequence[tuple[str, Builtin]]
+    name: str, status: Status, explanation: str, properties: Sequence[tuple[str, Builtin]]
 ) -> list[pytest.TestReport]:
     """Two phases, because JUnit takes properties from the teardown."""
+    # A skip is told in the form in which pytest's own reporters read it.
+    told: dict[Status, Any] = {
+        "passed": None,
+        "failed": explanation,
+        "skipped": (VERDICTS, None, f"Skipped: {explanation}"),
+    }
     return [
         pytest.TestReport(
             nodeid=f"{VERDICTS}::{name}",
             location=(VERDICTS, None, name),
             keywords={},
             when=when,
-            outcome="failed" if failure and when == "call" else "passed",
-            longrepr=failure if failure and when == "call" else None,
+            outcome=status if when == "call" else "passed",
+            longrepr=told[status] if when == "call" else None,
             user_properties=list(properties),
         )
         for when in ("call", "teardown")

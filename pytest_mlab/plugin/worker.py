@@ -7,6 +7,7 @@ failure."""
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Generator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pluggy
 import pytest
 
+from pytest_mlab.core.gate import is_measured_only
 from pytest_mlab.core.trial import TrialId, TrialResult
 from pytest_mlab.core.wire import Builtin
 from pytest_mlab.errors import DataUnavailable, RequirementMissing
@@ -36,10 +38,25 @@ if TYPE_CHECKING:
 WIDTH = 80
 
 
-class Worker:
-    """Runs trials and words their reports; registered where items run."""
+QUITS = (KeyboardInterrupt, pytest.exit.Exception)
+"""What ends the session when an agent raises it in this process: Ctrl-C, and a debugger's quit."""
 
-    def __init__(self, run: Run, options: MlabOptions, gate: str, hook: pluggy.HookRelay) -> None:
+
+class Worker:
+    """Runs trials and words their reports; registered where items run.
+
+    ``shows_output``: what agents print is shown at once, as of tests with ``-s``."""
+
+    def __init__(
+        self,
+        run: Run,
+        options: MlabOptions,
+        gate: str,
+        hook: pluggy.HookRelay,
+        *,
+        shows_output: bool = False,
+    ) -> None:
+        self._shows_output = shows_output
         self._run = run
         self._options = options
         self._gate = gate
@@ -79,6 +96,15 @@ class Worker:
             result = self._start(trial_id)
         except (DataUnavailable, RequirementMissing) as error:
             self._missing(str(error))
+        except RuntimeError as error:
+            # pytest-socket's, about data that are not on this machine yet; agents are in processes
+            # of their own, where it forbids nothing.
+            if not type(error).__name__.startswith("Socket"):
+                raise
+            self._missing(
+                f"the data of {trial_id.task} cannot be fetched: {error} to fix: leave out"
+                f" --disable-socket, or first: mlab prepare {trial_id.task}"
+            )
         trial = self._give(item, result)
         self._hooks.finish(trial)
         return trial
@@ -108,6 +134,8 @@ class Worker:
                 self.directory.path,
                 terminal=self._run.brief.terminal,
                 on_event=self._hooks.on_event if self._hooks.wants_events else None,
+                on_output=_print if self._shows_output else None,
+                here=QUITS if self._options.debug else None,
             )
         try:
             with kept(self._run.brief.terminal):
@@ -163,7 +191,8 @@ class Worker:
             report.longrepr = _short(item, trial.explain())
         else:
             report.sections.append(("mlab", trial.explain()))
-        if _is_soft(self._gate, trial):
+        agents = (agent.name for agent in self.directory.plan.agents)
+        if _is_soft(self._gate, trial) or is_measured_only(trial.id, agents):
             # What pytest makes of an expected failure: counted, no failure in JUnit, not run again
             # by --lf.
             report.outcome = "skipped"
@@ -173,6 +202,11 @@ class Worker:
     def pytest_sessionfinish(self) -> None:
         """End the server of trials."""
         self.close()
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def _is_soft(gate: str, trial: Trial) -> bool:

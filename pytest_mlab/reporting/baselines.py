@@ -12,7 +12,7 @@ from pytest_mlab.reporting import text
 from pytest_mlab.reporting.markdown import grid
 
 WIDTH = 80
-_WIDTHS = (17, 4, 15, 18, 7, 7, 6)
+_NAMES, _FIGURES = (17, 4, 15), (18, 7, 7, 6)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ def rows(tasks: Sequence[Task]) -> list[Row]:
 def baselines_table(found: Sequence[Row]) -> list[str]:
     """The rows for a terminal."""
     cells = [("task", "data", "metric", "baseline", "needed", "known", "gain")]
-    lines = [text.columns(row, _WIDTHS, left=3) for row in cells + [_cells(r) for r in found]]
+    shown = [*cells, *map(_cells, found)]
+    lines = text.grid(shown, _FIGURES, text.terminal_width(), least=_NAMES)
     lines += ["", *text.wrapped(_LEGEND, WIDTH)]
     for problem in _problems(found):
         lines += ["", *text.wrapped(problem, WIDTH)]

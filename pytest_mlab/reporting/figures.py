@@ -13,6 +13,7 @@ from pytest_mlab.core.gate import GatePolicy, GateResult, judge_run
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
 from pytest_mlab.errors import ConfigError
 from pytest_mlab.lib.secrets import Redactor
+from pytest_mlab.reporting.earlier import Earlier
 from pytest_mlab.reporting.figure_table import FIGURES, Cell, Entry, entries
 from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.store.shared import Shared, Spending
@@ -31,6 +32,7 @@ class RunFigures:
     """The figures that reports show, users' own included."""
     problems: tuple[str, ...] = ()
     """Why figures of users' own are left out."""
+    earlier: Earlier = Earlier()
 
     @classmethod
     def of(
@@ -58,6 +60,7 @@ class RunFigures:
             Shared(run.path).spending(),
             tuple(entry for entry, problem in problems.items() if not problem),
             tuple(filter(None, problems.values())),
+            Earlier.of(run),
         )
 
     @property

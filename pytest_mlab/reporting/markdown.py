@@ -58,9 +58,13 @@ def _gate(gate: GateResult) -> list[str]:
     if gate.policy.fail_under is not None:
         floor = f", at least {gate.policy.fail_under:.4g} mean success rate"
     lines = [f"Gate `{gate.policy.mode}`{floor}: **{gate.word}**."]
-    bad = [v for v in gate.verdicts if not v.passed or v.incomplete]
+    bad = [v for v in gate.verdicts if v.failed or v.incomplete]
     if bad and not gate.passed:
         lines += ["", *(f"- `{v.name}`: {_cell(v.explanation)}" for v in bad)]
+    if gate.nothing_ran:
+        lines += ["", "**Nothing ran**: no trial shows what its agent can do."]
+    for warning in gate.warnings:
+        lines += ["", f"**Warning**: {_cell(warning)}."]
     return lines
 
 

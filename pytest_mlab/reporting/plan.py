@@ -12,16 +12,14 @@ from pytest_mlab.core.routes import limits_of
 from pytest_mlab.lib.durations import format_duration
 from pytest_mlab.planning.estimate import Estimate
 from pytest_mlab.planning.planned import Planned
-from pytest_mlab.reporting.text import about_limits, about_spending, plural, wrapped
+from pytest_mlab.reporting.text import WIDTH, about_limits, about_spending, grid, plural, wrapped
 from pytest_mlab.store.shared import Shared
 
-WIDTH = 80
 
-
-def plan_lines(planned: Planned, facts: Estimate) -> list[str]:
-    """The plan for people, in lines of at most 80 columns."""
+def plan_lines(planned: Planned, facts: Estimate, width: int = WIDTH) -> list[str]:
+    """The plan for people, its table in lines of at most ``width`` columns, prose at 80."""
     plan, settings = planned.plan, planned.plan.settings
-    lines = [*_table(facts), ""]
+    lines = [*_table(facts, width), ""]
     done = f", {facts.done} of them done" if planned.resumed else ""
     lines.append(
         f"{plural(len(plan.trials), 'trial')}{done}; data {settings.data}, sandbox"
@@ -51,21 +49,12 @@ def plan_lines(planned: Planned, facts: Estimate) -> list[str]:
     return lines
 
 
-def _table(facts: Estimate) -> list[str]:
-    task = max([len("task"), *(len(row.task) for row in facts.rows)])
-    # 34: the other three columns, and the gaps.
-    subject = WIDTH - task - 34
-    lines = [f"{'task':<{task}}  {'agent':<{subject}}  trials  at most, each  dollars"]
+def _table(facts: Estimate, width: int) -> list[str]:
+    rows = [["task", "agent", "trials", "at most, each", "dollars"]]
     for row in facts.rows:
-        name = row.subject
-        if len(name) > subject:
-            name = name[: subject - 3] + "..."
         dollars = "unknown" if row.cost is None else f"{row.cost:,.2f}"
-        lines.append(
-            f"{row.task:<{task}}  {name:<{subject}}  {row.trials:>6} "
-            f" {format_duration(row.seconds):>13}  {dollars:>7}"
-        )
-    return lines
+        rows.append([row.task, row.subject, str(row.trials), format_duration(row.seconds), dollars])
+    return grid(rows, (6, 13, 7), width, gap=2)
 
 
 def plan_json(planned: Planned, facts: Estimate) -> Mapping[str, Any]:

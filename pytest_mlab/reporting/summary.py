@@ -60,6 +60,7 @@ def summary(figures: RunFigures) -> dict[str, Any]:
             "unpriced_calls": figures.spending.unpriced,
             "run_max_cost_usd": settings.run_max_cost,
         },
+        "earlier_attempts": asdict(figures.earlier),
         "planned": len(plan.trials),
         "missing": [{"trial": r.id.name, "reason": r.reason} for r in figures.missing],
         "gate": _gate(figures.gate),
@@ -127,12 +128,15 @@ def _gate(gate: GateResult) -> dict[str, Any]:
         "mode": gate.policy.mode,
         "fail_under": gate.policy.fail_under,
         "passed": gate.passed,
+        "nothing_ran": gate.nothing_ran,
+        "warnings": list(gate.warnings),
         "verdicts": [
             {
                 "name": v.name,
                 "task": v.task or None,
                 "agent": v.agent,
                 "model": v.model,
+                "status": v.status,
                 "passed": v.passed,
                 "incomplete": v.incomplete,
                 "explanation": v.explanation,

@@ -1,18 +1,20 @@
-"""The terminal's table: at most 80 columns, ASCII, readable without colour."""
+"""The terminal's table: for 80 columns and more, ASCII, readable without colour."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_mlab.core.aggregate import SubjectSummary, TaskSummary
 from pytest_mlab.core.gate import GateResult
 from pytest_mlab.core.trial import Outcome, TrialResult
+from pytest_mlab.planning.retry import proposal
 from pytest_mlab.reporting import text
 from pytest_mlab.reporting.figure_table import CONTROL, SUCCESS, Column, columns, own, refused_tools
 from pytest_mlab.reporting.figures import RunFigures
 
-WIDTH = 80
+WIDTH = text.WIDTH
 _TASK_WIDTH = 18
 _ERRORS = (Outcome.INFRA_ERROR, Outcome.PROVIDER_ERROR, Outcome.TASK_ERROR)
 _REASONS = 5
@@ -20,8 +22,9 @@ _NAMES = 8
 _MORE_LINES = 5
 
 
-def table(figures: RunFigures, resume: str = "") -> list[str]:
-    """The lines. ``resume`` is the command that runs the missing trials; '' without one."""
+def table(figures: RunFigures, resume: str = "", width: int = WIDTH) -> list[str]:
+    """The lines. ``resume`` is the command that runs the missing trials; '' without one. Names of
+    tasks have the room of ``width`` columns; prose is wrapped at 80."""
     plan = figures.run.plan
     about = (
         f"run {plan.run_id}: {text.plural(len(plan.trials), 'trial')};"
@@ -29,12 +32,14 @@ def table(figures: RunFigures, resume: str = "") -> list[str]:
     )
     lines = text.wrapped(about, WIDTH)
     for subject in figures.subjects:
-        lines += ["", *_subject(subject, figures)]
+        lines += ["", *_subject(subject, figures, width)]
     if any(t.efficiency.n for s in figures.subjects for t in s.tasks):
         lines += ["", *text.wrapped(_LEGEND, WIDTH)]
     failed = [r for r in figures.trials if r.outcome in _ERRORS]
     if failed:
         lines += ["", *_errors(failed)]
+        if again := proposal(failed, resume):
+            lines += text.wrapped(again, WIDTH, "  ")
     noted = [replace(r, reason=note) for r in figures.trials for note in r.notes]
     if noted:
         lines += [
@@ -48,7 +53,13 @@ def table(figures: RunFigures, resume: str = "") -> list[str]:
         lines += ["", *text.wrapped(text.ascii_only(problem), WIDTH, rest="  ")]
     if spent := text.about_spending(figures.spending, plan.settings.run_max_cost):
         lines += ["", spent]
+    for warning in figures.gate.warnings:
+        lines += ["", *text.wrapped(text.ascii_only(f"WARNING: {warning}"), WIDTH, rest="  ")]
+    if earlier := figures.earlier.text():
+        lines += ["", *text.wrapped(earlier, WIDTH, rest="  ")]
     lines += ["", *gate_lines(figures.gate)]
+    if figures.gate.nothing_ran:
+        lines += ["", *text.wrapped(nothing_ran(figures), WIDTH, rest="  ")]
     return lines
 
 
@@ -56,6 +67,16 @@ _LEGEND = (
     "success: of all planned trials; improved: median over valid submissions; steps, time, tokens:"
     " median a trial; $: all trials; control: the starter code's own success"
 )
+
+
+def nothing_ran(figures: RunFigures) -> str:
+    """The sentence about a run that shows nothing of its agents, with the most frequent reason."""
+    reasons = Counter((r.outcome.value, r.reason) for r in figures.trials)
+    (outcome, reason), number = reasons.most_common(1)[0]
+    return text.ascii_only(
+        f"NOTHING RAN: none of {text.plural(len(figures.trials), 'planned trial')} shows what its"
+        f" agent can do; {number} {outcome}: {reason}"
+    )
 
 
 def gate_lines(gate: GateResult) -> list[str]:
@@ -67,12 +88,12 @@ def gate_lines(gate: GateResult) -> list[str]:
     if gate.passed:
         return lines
     for verdict in gate.verdicts:
-        if not verdict.passed or verdict.incomplete:
+        if verdict.failed or verdict.incomplete:
             lines += text.wrapped(f"{verdict.name}: {verdict.explanation}", WIDTH, "  ", "    ")
     return lines
 
 
-def _subject(subject: SubjectSummary, figures: RunFigures) -> list[str]:
+def _subject(subject: SubjectSummary, figures: RunFigures, width: int) -> list[str]:
     title = text.subject_name(subject)
     own, settings = subject.conditions, figures.run.plan.settings
     if (own.sandbox, own.data) != (settings.sandbox, settings.data):
@@ -82,9 +103,8 @@ def _subject(subject: SubjectSummary, figures: RunFigures) -> list[str]:
     rows += [[t.task, *(_cell(c, t) for c in shown)] for t in subject.tasks]
     if len(subject.tasks) > 1:
         rows.append([f"mean of {len(subject.tasks)} tasks", *(c.mean(subject) for c in shown)])
-    widths = [_TASK_WIDTH, *(column.width for column in shown)]
     lines = text.wrapped(text.ascii_only(title), WIDTH)
-    lines += [text.columns(row, widths) for row in rows]
+    lines += text.grid(rows, [column.width for column in shown], width, least=[_TASK_WIDTH])
     notes = [*_notes(subject), *_own_figures(subject, figures)]
     return lines + [line for note in notes for line in text.wrapped(note, WIDTH, "  ")]
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import zip_longest
 
 from pytest_mlab.core.aggregate import Efficiency, SubjectSummary
 from pytest_mlab.core.plan import RunSettings
@@ -12,6 +15,9 @@ from pytest_mlab.core.statistics import Interval
 from pytest_mlab.core.trial import Outcome
 from pytest_mlab.lib.durations import format_duration
 from pytest_mlab.store.shared import Spending
+
+WIDTH = 80
+"""Columns that prose is wrapped at, and that a table can count on."""
 
 NONE = "-"
 UNKNOWN = "?"
@@ -206,15 +212,63 @@ def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> 
     )
 
 
-def columns(cells: Iterable[str], widths: Iterable[int], left: int = 1) -> str:
-    """One row: the first ``left`` columns to the left, the others to the right. A cell on the left
-    that is too long ends in ``~``."""
-    found = []
-    for number, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        if number >= left:
-            found.append(cell.rjust(width))
-        elif len(cell) > width:
-            found.append(f"{cell[: width - 1]}~")
-        else:
-            found.append(cell.ljust(width))
-    return " ".join(found).rstrip()
+def terminal_width() -> int:
+    """The columns of the terminal (or ``COLUMNS``), at least 80; 80 where the output is no
+    terminal."""
+    return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def grid(
+    rows: Sequence[Sequence[str]],
+    right: Sequence[int],
+    width: int = WIDTH,
+    *,
+    least: Sequence[int] = (),
+    gap: int = 1,
+) -> list[str]:
+    """``rows`` as lines of at most ``width`` characters. The last cells stand to the right in
+    columns of the widths ``right``; those before them are names, to the left, which are never cut.
+
+    Names get the room that they need, where there is enough of it, else an equal share. Where the
+    first one alone needs more, it has a line of its own, so that it can be copied; else they go on
+    below. ``least`` are the least widths of the first columns."""
+    names = len(rows[0]) - len(right)
+    room = width - sum(right) - gap * (len(right) + names - 1)
+    widths = _shares([max(len(row[n]) for row in rows) for n in range(names)], room)
+    widths = [max(w, w_min) for w, w_min in zip_longest(widths, least, fillvalue=0)]
+    space = " " * gap
+    lines = []
+    for row in rows:
+        figures = [figure.rjust(w) for figure, w in zip(row[names:], right, strict=True)]
+        left = list(row[:names])
+        too_long = [len(name) > w for name, w in zip(left, widths, strict=True)]
+        if too_long[0] and not any(too_long[1:]):
+            lines.append(left[0])
+            left[0] = ""
+        parts = [_broken(name, w) for name, w in zip(left, widths, strict=True)]
+        for number, below in enumerate(zip_longest(*parts, fillvalue="")):
+            cells = [part.ljust(w) for part, w in zip(below, widths, strict=True)]
+            lines.append(space.join(cells + (figures if number == 0 else [])).rstrip())
+    return lines
+
+
+def _broken(name: str, width: int) -> list[str]:
+    """``name`` in parts of at most ``width``, broken behind a separator where there is one."""
+    parts = [""]
+    for word in re.findall(r"[^\s/_=[-]*[\s/_=[-]|[^\s/_=[-]+", name):
+        if len(parts[-1]) + len(word.rstrip()) > width and parts[-1]:
+            parts.append("")
+        parts[-1] += word
+        while len(parts[-1].rstrip()) > max(1, width):
+            parts[-1:] = [parts[-1][: max(1, width)], parts[-1][max(1, width) :]]
+    return [part.rstrip() for part in parts]
+
+
+def _shares(wanted: Sequence[int], room: int) -> list[int]:
+    """Widths of at most ``room`` together: what is wanted, else an equal share of what the smaller
+    ones leave."""
+    found = list(wanted)
+    for done, number in enumerate(sorted(range(len(wanted)), key=lambda n: wanted[n])):
+        found[number] = max(0, min(wanted[number], room // (len(wanted) - done)))
+        room -= found[number]
+    return found

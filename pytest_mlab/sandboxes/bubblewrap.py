@@ -94,7 +94,7 @@ class Bubblewrap:
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise SandboxError(_NOT_INSTALLED)
-        env = environment(spec.resources, home="/tmp", path=system_path())
+        env = environment(spec.resources, home="/tmp", path=system_path(), network=spec.network)
         created: list[Path] = []
         opening = opening_request(
             spec,

@@ -126,7 +126,7 @@ class Docker:
         opening = opening_request(
             spec,
             WORKSPACE,
-            environment(spec.resources, home="/tmp"),
+            environment(spec.resources, home="/tmp", network=spec.network),
             measured=(WORKSPACE,),
             unmeasured=[target_inside(mount) for mount in spec.mounts],
             inherit_env=True,

@@ -51,14 +51,33 @@ _MACHINE = (
 without them."""
 
 
+OFFLINE = {
+    "PIP_NO_INDEX": "1",
+    # pip shows the places in which it looks, and so says why it finds nothing.
+    "PIP_FIND_LINKS": "/this-sandbox-has-no-network",
+    "PIP_RETRIES": "0",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "UV_OFFLINE": "1",
+    "CONDA_OFFLINE": "true",
+}
+"""Without network, installers fail at once. By themselves they would ask for a name server again
+and again."""
+
+
 def environment(
-    resources: Resources, *, home: str, path: str = "", host: Mapping[str, str] | None = None
+    resources: Resources,
+    *,
+    home: str,
+    path: str = "",
+    network: bool = True,
+    host: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The variables that programs in a sandbox see: an allow-list, never the harness's own.
 
     ``home`` is a writable folder inside, for HOME and TMPDIR; ``path`` is PATH, left out when empty
-    (a container's image has its own); ``host`` is the harness's environment (default: this
-    process's), of which only what describes the machine is taken over."""
+    (a container's image has its own); ``network`` says whether programs can reach one; ``host`` is
+    the harness's environment (default: this process's), of which only what describes the machine is
+    taken over."""
     host = os.environ if host is None else host
     env = {
         "HOME": home,
@@ -73,6 +92,8 @@ def environment(
     }
     if path:
         env["PATH"] = path
+    if not network:
+        env.update(OFFLINE)
     env.update(dict.fromkeys(_THREADS, str(resources.cpus)))
     env.update({name: host[name] for name in _MACHINE if name in host})
     # An empty value hides all devices; without the variable every one is visible.

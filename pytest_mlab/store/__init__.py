@@ -7,6 +7,8 @@
     trials/<trial>/
       trace.jsonl        journal     one event (events) a line, appended while the trial runs
       result.json        trialdir    written once, at the end: its presence means done
+      now.json           underway    what the trial does at this moment, while it runs
+      agent.log                      what the agent printed
       outputs/ logs/ backups/        whole outputs, the agent's notes, files that edits replaced
       attempts/<n>/      trialdir    the files of an earlier attempt
 

@@ -43,7 +43,8 @@ class Journal:
                 view = view[os.write(self._fd, view) :]
         except OSError as error:
             raise StoreError(
-                f"{self.path} takes no more events ({error}); free the disk and resume the run"
+                f"{self.path} takes no more events ({error}); free the disk and resume the run with"
+                " --mlab-retry=infra"
             ) from error
 
     def close(self) -> None:

@@ -235,7 +235,7 @@ class Snapshots:
         except OSError as error:
             raise StoreError(
                 f"{path} cannot be kept in {self._store.root} ({error}); free the disk and resume"
-                " the run"
+                " the run with --mlab-retry=infra"
             ) from error
         if digest in self._public_digests:
             return f"public:{digest}"

@@ -15,6 +15,9 @@ from pytest_mlab.store.journal import Journal, read_events, read_last_event
 
 RESULT = "result.json"
 TRACE = "trace.jsonl"
+AGENT_LOG = "agent.log"
+"""What the agent's own process printed, its logging among it; absent when that is nothing."""
+ATTEMPTS = "attempts"
 
 
 class TrialDir:
@@ -97,17 +100,25 @@ class TrialDir:
     def restart(self) -> None:
         """Put an earlier attempt's files aside in ``attempts/<n>/``, so that the trial starts
         afresh."""
-        names = [n for n in _names(self.path) if n != "attempts"]
+        names = [n for n in _names(self.path) if n != ATTEMPTS]
         if not names:
             return
-        attempts = self._made("attempts")
-        number = 1 + max((int(n) for n in _names(attempts) if n.isdigit()), default=0)
-        aside = attempts / str(number)
+        number = 1 + max(self._attempts(), default=0)
+        aside = self._made(ATTEMPTS) / str(number)
         aside.mkdir()
         # The result goes first: what is left behind by a kill in between is an unfinished trial,
         # never a wrong one.
         for name in sorted(names, key=lambda n: n != RESULT):
             os.rename(self.path / name, aside / name)
+
+    def attempts(self) -> tuple[TrialDir, ...]:
+        """The folders of earlier attempts, the oldest first; one that was interrupted has no
+        result."""
+        folder = self.path / ATTEMPTS
+        return tuple(TrialDir(folder / str(n), self.id) for n in sorted(self._attempts()))
+
+    def _attempts(self) -> list[int]:
+        return [int(name) for name in _names(self.path / ATTEMPTS) if name.isdecimal()]
 
     def _made(self, name: str) -> Path:
         folder = self.path / name

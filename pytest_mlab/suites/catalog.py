@@ -53,7 +53,7 @@ class Catalog:
             yield folder
 
     def _at_path(self, suite: str) -> Suite:
-        asked = Path(suite).expanduser()
+        asked = locate.expand(Path(suite))
         folder = next((p for p in (asked, self._rootdir / asked) if p.is_dir()), None)
         if folder is None:
             raise ConfigError(f"--mlab-suite={suite}: there is no such folder")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from pytest_mlab.core.budget import Budget, Ledger, Usage
 from pytest_mlab.errors import BudgetExhausted
@@ -52,6 +52,8 @@ class Account:
         self._calls = 0
         self._lock = threading.Lock()
         self.on_move: Callable[[], None] = lambda: None
+        self.doing: Callable[[str], AbstractContextManager[None]] = lambda what: nullcontext()
+        """Entered while a step, a program or a model call is under way, with its name."""
 
     @property
     def ledger(self) -> Ledger:
@@ -85,7 +87,8 @@ class Account:
             self._calls += 1
         self._moved()
         try:
-            yield
+            with self.doing("waiting for the model"):
+                yield
         finally:
             with self._lock:
                 self._calls -= 1

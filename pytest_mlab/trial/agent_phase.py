@@ -4,18 +4,20 @@ work, freeze."""
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mlab.agentfiles.loader import digest_now, load_agent, shown_files
 from pytest_mlab.agentfiles.settings import make_agent
-from pytest_mlab.core.agent_api import Agent, Environment, Terminal
+from pytest_mlab.core.agent_api import Agent, Terminal
 from pytest_mlab.core.budget import Ledger
 from pytest_mlab.core.plan import drift
 from pytest_mlab.core.sandbox_api import Connection, Mount, Sandbox, SandboxSpec
@@ -41,13 +43,15 @@ from pytest_mlab.store.events import AgentEnded, Note, TrialStarted
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TRACE
+from pytest_mlab.store.underway import Activity
 from pytest_mlab.suites.scripts import scripted_actions
 from pytest_mlab.trial.account import Account, TrialClock
+from pytest_mlab.trial.agent_run import breakpoint_reason, run_agent
 from pytest_mlab.trial.environment import TrialEnvironment
 from pytest_mlab.trial.job import Job
 from pytest_mlab.trial.model_stack import make_endpoint, make_model
 from pytest_mlab.trial.outcome import AgentPart
-from pytest_mlab.trial.packages import check_packages
+from pytest_mlab.trial.packages import MAIN, check_packages
 from pytest_mlab.trial.person import TerminalPerson
 from pytest_mlab.trial.program import Programs
 from pytest_mlab.trial.provision import provision
@@ -74,27 +78,38 @@ _BEFORE = (
 the harness."""
 
 
-def run_agent_phase(payload: Mapping[str, Any]) -> None:
+def run_agent_phase(payload: Mapping[str, Any]) -> BaseException | None:
     """Run the agent's part of the trial that ``payload`` names, down to its last event
-    ``agent_ended``.
+    ``agent_ended``. Returns what the agent raised.
 
     ``grace`` is how many seconds the agent may go on past its budget before the kernel ends the
-    process; ``terminal`` is where a person can be asked, None without one."""
+    process, None for a process that goes on after the trial; ``terminal`` is where a person can be
+    asked, None without one."""
     job = Job.from_payload(payload)
+    if payload["grace"] is not None:
+        _print_by_line()
     redact = Redactor(os.environ)
     with RedactedJournal(job.dir.path / TRACE, redact) as journal:
         try:
             # First, so that a fault in the agent's file is found without starting a sandbox.
             agent = load_planned_agent(job)
-            with contextlib.closing(_open_sandbox(job, agent)) as opened:
-                check_packages(job.task, opened.sandbox, opened.connection)
-                part = _Part(job, opened, journal, redact, payload.get("terminal"))
-                part.play(agent, payload["grace"])
-        # The same errors, raised by the agent's run, do not arrive here: _outcome_of() catches
-        # them.
+            with Activity(job.dir.path).doing("opening the sandbox"):
+                sandbox = _open_sandbox(job, agent)
+            with contextlib.closing(sandbox) as opened:
+                found = check_packages(job.task, opened.sandbox, opened.connection, also=MAIN)
+                return _Part(job, opened, found, journal, redact, payload).play(agent)
+        # The same errors, raised by the agent's run, do not arrive here: run_agent() catches them.
         except _BEFORE as error:
             traceback.print_exc()
             journal.write(_never_began(error))
+    return None
+
+
+def _print_by_line() -> None:
+    """What the agent prints is in its log at once, also when it is killed in the next moment."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 
 @dataclass(frozen=True)
@@ -138,6 +153,7 @@ def _open_sandbox(job: Job, agent: Agent) -> _Opened:
         if gateway:
             gateway.close()
         raise
+    workspace.inside = connection.locate(".")
     places = {word: connection.locate(mount.target) for word, mount in shown.items()}
     return _Opened(workspace, sandbox, connection, gateway, places)
 
@@ -149,11 +165,15 @@ class _Part:
         self,
         job: Job,
         opened: _Opened,
+        packages: Mapping[str, str],
         journal: Journal,
         redact: Redactor,
-        terminal: Mapping[str, str] | None,
+        payload: Mapping[str, Any],
     ) -> None:
+        self._job = job
+        self._grace: float | None = payload["grace"]
         self._opened = opened
+        self._packages = packages
         self._journal = journal
         self._snapshots = _snapshots(job, opened.workspace)
         # The first snapshot comes first, because the event names it. Later phases compare with it
@@ -163,6 +183,8 @@ class _Part:
         # counted.
         clock = TrialClock()
         self._account = Account(job.budget, clock=clock)
+        activity = Activity(job.dir.path)
+        self._account.doing = lambda what: activity.doing(what, self._account.ledger.steps)
         self._model = make_model(
             job,
             self._account,
@@ -171,7 +193,7 @@ class _Part:
             inside=opened.connection.locate("."),
             pass_time=clock.move,
         )
-        self._env = self._environment(job, terminal)
+        self._env = self._environment(job, payload.get("terminal"))
 
     def _environment(self, job: Job, terminal: Mapping[str, str] | None) -> TrialEnvironment:
         opened = self._opened
@@ -191,14 +213,29 @@ class _Part:
             trial_dir=job.dir,
             model=self._model.model,
             scripts=partial(scripted_actions, job.task),
-            on_runaway=self._run_away,
+            on_runaway=_stop if self._grace is None else self._run_away,
             programs=programs,
             person=person,
             helper=person if job.settings.help == "human" else None,
+            # Without isolation, the machine's network is there whatever was asked for.
+            network=job.settings.network or not opened.sandbox.isolated,
+            packages=self._packages,
         )
 
-    def play(self, agent: Agent, grace: float) -> None:
-        """Let the agent work; then freeze the workspace and record how the agent ended."""
+    def play(self, agent: Agent) -> BaseException | None:
+        """Let the agent work; then freeze the workspace and record how the agent ended. Returns
+        what it raised."""
+        if self._grace is not None:
+            self._set_alarm(self._grace)
+        error = run_agent(agent, self._env)
+        # Freezing takes as long as the workspace is large and is not the agent's time.
+        self._account.on_move = lambda: None
+        if self._grace is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        self._end(error)
+        return error
+
+    def _set_alarm(self, grace: float) -> None:
         # An agent may catch every exception, or sit in a C function for hours: no Python code of
         # ours would run. The default action of SIGALRM ends the process in any case.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -208,11 +245,6 @@ class _Part:
 
         self._account.on_move = set_alarm
         set_alarm()
-        error = _outcome_of(agent, self._env)
-        # Freezing takes as long as the workspace is large and is not the agent's time.
-        self._account.on_move = lambda: None
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        self._end(error)
 
     def _end(self, error: BaseException | None) -> None:
         ledger = self._account.ledger
@@ -224,6 +256,9 @@ class _Part:
         part = part_of(
             error, submitted=self._env.submitted, exhausted=ledger.exhausted(self._account.budget)
         )
+        job = self._job
+        if stopped := breakpoint_reason(error, job.trial, job.planned_agent, job.planned_task):
+            part = replace(part, reason=stopped)
         # The order matters: processes inside could write until the sandbox is closed, and threads
         # of the agent until actions are refused. What comes after is what is scored.
         self._opened.close()
@@ -251,15 +286,8 @@ class _Part:
         os._exit(0)
 
 
-def _outcome_of(agent: Agent, env: Environment) -> BaseException | None:
-    """The agent's exception, None when it returned."""
-    try:
-        agent.run(env)
-    except BaseException as error:  # noqa: BLE001 - whatever an agent raises is recorded as its end
-        if not isinstance(error, TrialOver):
-            traceback.print_exc()
-        return error
-    return None
+def _stop() -> NoReturn:
+    raise SystemExit("the agent went on after the end of its trial")
 
 
 def _snapshots(job: Job, workspace: Workspace) -> Snapshots:

@@ -3,6 +3,7 @@ recorded."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +24,14 @@ from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
 from pytest_mlab.trial.actions import definitions
-from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, perform
+from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, as_meant, perform
 from pytest_mlab.trial.program import Call, ProgramRun, Programs, said, shortened_words
 from pytest_mlab.trial.restoring import bring_back
 from pytest_mlab.trial.steps import StepRecorder
+from pytest_mlab.trial.task_text import NOTHING_KNOWN, task_text
 from pytest_mlab.trial.workspace import Workspace
 
+_SHOWN_NAME = 40
 RUNAWAY = 1000
 """Actions refused after the trial's end until the agent counts as one that never stops."""
 
@@ -38,6 +41,7 @@ class TrialEnvironment:
 
     ``scripts`` gives a task's own lists of actions by name; ``on_runaway`` ends the process of an
     agent that does not stop after the end. ``snapshots`` has taken the fresh workspace already.
+    ``network`` and ``packages`` (versions by name) are the sandbox's.
     Steps are done one at a time."""
 
     def __init__(
@@ -56,6 +60,8 @@ class TrialEnvironment:
         programs: Programs | None = None,
         person: Person | None = None,
         helper: Person | None = None,
+        network: bool = True,
+        packages: Mapping[str, str] = NOTHING_KNOWN,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._task = task
@@ -72,8 +78,16 @@ class TrialEnvironment:
         self._log_dir = trial_dir.logs
         self._person = person
         self._context = ActionContext(
-            workspace, connection, account, trial_dir, model, task.resources, helper=helper
+            workspace,
+            connection,
+            account,
+            trial_dir,
+            model,
+            task.resources,
+            network=network,
+            helper=helper,
         )
+        self._packages = packages
         self._definitions = definitions()
         self._specs = {name: definition.spec for name, definition in self._definitions.items()}
         self._backups: list[dict[str, tuple[str | None, ...]]] = [{}]
@@ -87,8 +101,10 @@ class TrialEnvironment:
 
     @property
     def task_description(self) -> str:
-        """The task's text and the trial's limits."""
-        return f"{self._task.description.rstrip()}\n\n{limits_text(self._account.budget)}\n"
+        """The task's text, the trial's limits and what the sandbox has."""
+        return task_text(
+            self._task, self._account.budget, network=self._context.network, found=self._packages
+        )
 
     @property
     def actions(self) -> Mapping[str, ActionSpec]:
@@ -156,8 +172,10 @@ class TrialEnvironment:
             # calls of the edit and fast models pass.
             self._context.timeout = timeout
             begin = time.monotonic()
+            action = as_meant(self._definitions, action)
             try:
-                answer = perform(self._definitions, self._context, action)
+                with self._account.doing(str(action.name)[:_SHOWN_NAME]):
+                    answer = perform(self._definitions, self._context, action)
             except MlabError as error:
                 self._record_failed(index, action, error, begin)
                 raise
@@ -183,7 +201,8 @@ class TrialEnvironment:
         words = self._programs.argv(argv)
         begin = time.monotonic()
         if self._programs.has_model:
-            ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
+            with self._account.doing(f"program {os.path.basename(words[0])}"):
+                ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
             self._recorder.program(words, ran, begin)
         else:
             with self._lock:
@@ -300,24 +319,3 @@ def _answer(ran: ProgramRun) -> ActionAnswer:
         output_bytes=done.output_bytes,
         killed_for=done.killed_for,
     )
-
-
-def limits_text(budget: Budget) -> str:
-    """The limits in a sentence for the agent."""
-    parts = [f"{budget.max_steps} steps (actions)", f"{_duration(budget.max_seconds)} of time"]
-    if budget.max_tokens is not None:
-        parts.append(f"{budget.max_tokens} tokens")
-    if budget.max_cost is not None:
-        parts.append(f"${budget.max_cost:g}")
-    return (
-        f"Your limits: {', '.join(parts)}. When one is reached, the trial ends and the workspace is"
-        " scored as it is. Paths are relative to the workspace."
-    )
-
-
-def _duration(seconds: float) -> str:
-    if seconds >= 7200:
-        return f"{seconds / 3600:.3g} hours"
-    if seconds >= 120:
-        return f"{seconds / 60:.3g} minutes"
-    return f"{seconds:.3g} seconds"

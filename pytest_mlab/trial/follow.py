@@ -1,11 +1,13 @@
-"""Reading a trial's trace from another process while it grows."""
+"""Reading a trial's trace and log from another process while they grow."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from pytest_mlab.errors import StoreError
+from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.store.events import Event
 from pytest_mlab.store.journal import parse_event
 
@@ -18,9 +20,9 @@ class Follower:
         self._on_event = on_event
         self._offset = 0
 
-    def catch_up(self) -> None:
+    def catch_up(self, *, ended: bool = False) -> None:
         """Hand over the events that were appended since the last call. What ``on_event`` raises
-        passes; the event does not come again."""
+        passes; the event does not come again. ``ended``: no more will come."""
         try:
             file = open(self._path, "rb")  # noqa: SIM115 - closed by the block below
         except FileNotFoundError:
@@ -36,3 +38,37 @@ class Follower:
                 except StoreError:
                     continue  # the finish phase reads the same line, fails and gives the reason
                 self._on_event(event)
+
+
+class LogFollower:
+    """Calls ``on_text`` with what is appended to the log ``path``, in whole lines and without
+    secrets."""
+
+    def __init__(self, path: Path, on_text: Callable[[str], None]) -> None:
+        self._path = path
+        self._on_text = on_text
+        self._redact = Redactor(os.environ)
+        self._offset = 0
+
+    def catch_up(self, *, ended: bool = False) -> None:
+        """Hand over the lines that were appended since the last call; with ``ended`` a last line
+        without its end as well."""
+        try:
+            file = open(self._path, "rb")  # noqa: SIM115 - closed by the block below
+        except FileNotFoundError:
+            return
+        with file:
+            file.seek(self._offset)
+            while piece := file.read(_PIECE):
+                # Whole lines, because a secret that is cut in two would not be recognised. A piece
+                # that is full without one is a line that is too long to wait for.
+                if not ended and len(piece) < _PIECE:
+                    piece = piece[: piece.rfind(b"\n") + 1]
+                if not piece:
+                    return
+                self._offset += len(piece)
+                file.seek(self._offset)
+                self._on_text(self._redact(piece.decode("utf-8", "replace")))
+
+
+_PIECE = 1 << 20

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,9 @@ class Job:
     @property
     def socket(self) -> Path:
         """The Unix socket of the endpoint, for an agent that is a program."""
-        return self.scratch / f"{self.trial.name}.socket"
+        # Its name alone must stay below the 107 bytes of a socket's address, and a trial's name may
+        # hold a whole command line. The folder may be of any length: see Endpoint.
+        return self.scratch / f"{sha256(self.trial.name.encode()).hexdigest()[:16]}.socket"
 
     @property
     def label(self) -> str:

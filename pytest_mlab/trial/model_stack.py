@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mlab import __version__
 from pytest_mlab.core.agent_api import Agent
-from pytest_mlab.core.model_api import Model, ModelClient
+from pytest_mlab.core.model_api import Model, ModelClient, Role
 from pytest_mlab.core.plan import Models
 from pytest_mlab.core.routes import RouteLimits, limits_of
 from pytest_mlab.errors import StoreError
@@ -93,7 +93,13 @@ def make_endpoint(job: Job, agent: Agent) -> Endpoint | None:
     from pytest_mlab.models.endpoint.server import Endpoint
 
     job.scratch.mkdir(parents=True, exist_ok=True)
-    return Endpoint(job.socket, (job.trial.model, job.settings.fast_model))
+    models = Models(job.trial.model, job.settings.edit_model, job.settings.fast_model)
+    names: dict[Role, tuple[str, ...]] = {
+        role: (name, job.settings.of_model(name).model)
+        for role, name in (("main", models.main), ("fast", models.fast), ("edit", models.edit))
+        if name
+    }
+    return Endpoint(job.socket, names)
 
 
 def _provider(job: Job, journal: Journal) -> ModelClient:

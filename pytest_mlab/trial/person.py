@@ -200,7 +200,7 @@ class TerminalPerson:
             raise ConfigError("there is no editor; set the variable EDITOR and start the run again")
         with tempfile.TemporaryDirectory(prefix="mlab-edit-") as folder:
             file = Path(folder, os.path.basename(name) or "text")
-            file.write_text(text, encoding="utf-8")
+            file.write_bytes(text.encode())
             command = [*shlex.split(self._terminal.editor), str(file)]
             # TERM is not among the variables that a trial's process gets (process/child_env.py).
             variables = {**os.environ, "TERM": self._terminal.term or "dumb"}
@@ -218,7 +218,8 @@ class TerminalPerson:
                     raise ConfigError(
                         f"the editor {self._terminal.editor!r} failed: {error}"
                     ) from None
-            return file.read_text(encoding="utf-8", errors="replace")
+            # Not read_text(), which makes every line ending \n.
+            return file.read_bytes().decode("utf-8", "replace")
 
     @contextlib.contextmanager
     def _lent(self) -> Iterator[int]:

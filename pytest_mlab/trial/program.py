@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,7 +24,7 @@ from pytest_mlab.errors import (
 from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
 from pytest_mlab.trial.actions.base import SHOWN, shortened
-from pytest_mlab.trial.actions.execute import OutputFile
+from pytest_mlab.trial.outputs import Output
 
 OUTPUT = "program-{number:02d}.txt"
 KEEP = 4 * SHOWN
@@ -142,7 +141,7 @@ class Programs:
         answerer = _Answerer(self._connection, step, patience)
         path = self._trial_dir.outputs / OUTPUT.format(number=self._count)
         try:
-            with OutputFile(path, 0) as sink, self._serving(answerer) as variables:
+            with Output(path, 0) as output, self._serving(answerer) as variables:
                 left = self._account.remaining_seconds()
                 done = self._connection.execute(
                     list(argv),
@@ -150,7 +149,7 @@ class Programs:
                     stdin=stdin,
                     timeout=None if math.isinf(left) else left,
                     keep=KEEP,
-                    sink=sink,
+                    sink=output,
                 )
         finally:
             answerer.end()
@@ -159,10 +158,8 @@ class Programs:
             over = BudgetExhausted(
                 "the trial's seconds are used up, while a program ran", limit="seconds"
             )
-        text = shortened(done.output.decode("utf-8", "replace"), sink.hint(self._trial_dir.path))
-        return ProgramRun(
-            done, text, os.path.relpath(sink.path, self._trial_dir.path) if sink.made else "", over
-        )
+        root = self._trial_dir.path
+        return ProgramRun(done, output.text(output.kept(root)), output.name(root), over)
 
     @contextlib.contextmanager
     def _serving(self, answerer: _Answerer) -> Iterator[Mapping[str, str]]:

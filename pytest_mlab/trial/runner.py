@@ -11,7 +11,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -26,8 +26,10 @@ from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.sandboxes import make
 from pytest_mlab.store.events import Event
 from pytest_mlab.store.rundir import RunDir
-from pytest_mlab.store.trialdir import TRACE
-from pytest_mlab.trial.follow import Follower
+from pytest_mlab.store.trialdir import AGENT_LOG, TRACE
+from pytest_mlab.store.underway import Activity
+from pytest_mlab.trial.follow import Follower, LogFollower
+from pytest_mlab.trial.here import run_here
 from pytest_mlab.trial.job import Job, scratch_of
 from pytest_mlab.trial.outcome import TraceFacts, facts
 from pytest_mlab.trial.process.child_env import trial_environment
@@ -41,7 +43,6 @@ from pytest_mlab.trial.time_limits import (
 
 AGENT = "agent_phase:run_agent_phase"
 FINISH = "finish_phase:run_finish_phase"
-AGENT_LOG = "agent.log"
 FINISH_LOG = "finish.log"
 
 _LOG_HALF = 1 << 20
@@ -57,6 +58,12 @@ class TrialRunner:
     is killed from here. ``terminal`` is where a person can be asked. ``clock`` gives monotonic
     seconds.
 
+    ``on_output`` is called in this process with what the agent prints, in whole lines and without
+    secrets, within about 0.1 s of its being printed.
+
+    ``here`` runs agents in this process, without a time limit, for a debugger; it names the
+    exceptions of an agent that end the session and not only the trial.
+
     ``on_event`` is called in this process with every event of a trial's trace, in order, within
     about 0.1 s of its being written and before :meth:`run` returns. What it raises ends the trial's
     processes and passes."""
@@ -69,6 +76,8 @@ class TrialRunner:
         around: float = AROUND_AGENT,
         terminal: Terminal | None = None,
         on_event: Callable[[Event], None] | None = None,
+        on_output: Callable[[str], None] | None = None,
+        here: tuple[type[BaseException], ...] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = RunDir.open(run_dir.absolute())
@@ -76,6 +85,8 @@ class TrialRunner:
         self._around = around
         self._terminal = terminal
         self._on_event = on_event
+        self._on_output = on_output
+        self._here = here
         self._clock = clock
         self._watches: dict[bool, Watch] = {}
 
@@ -122,7 +133,8 @@ class TrialRunner:
         if drifted := _drift(job):
             return self._give_up(job, drifted, started)
         try:
-            prepare(job.task, job.settings.data, job.cache, consent=job.settings.consent)
+            with Activity(job.dir.path).doing("preparing the data"):
+                prepare(job.task, job.settings.data, job.cache, consent=job.settings.consent)
         except SuiteError as error:
             return self._give_up(job, f"task {job.task.name}: {error}", started, Outcome.TASK_ERROR)
         remove_workspace(job.workspace)
@@ -144,23 +156,33 @@ class TrialRunner:
 
     def _run_phases(self, job: Job, started: float) -> Ending:
         """Run both; how the second one ended."""
-        follow = None
+        events: list[Follower | LogFollower] = []
         if self._on_event is not None:
-            follow = Follower(job.dir.path / TRACE, self._on_event).catch_up
-        grace = grace_of(job.budget) if self._grace is None else self._grace
-        payload: dict[str, Any] = {
-            "grace": grace,
-            "terminal": self._terminal and asdict(self._terminal),
-        }
-        seconds = agent_phase_seconds(job.budget, grace, self._around)
-        ending = self._phase(job, AGENT, AGENT_LOG, payload, seconds, follow)
+            events.append(Follower(job.dir.path / TRACE, self._on_event))
+        ending = self._run_agent(job, events)
         payload = {
             "ending": asdict(ending),
             "last_words": last_words(job.dir.path / AGENT_LOG),
             "started_at": started,
         }
         seconds = finish_phase_seconds(timed=job.task.timed)
-        return self._phase(job, FINISH, FINISH_LOG, payload, seconds, follow)
+        with Activity(job.dir.path).doing("being evaluated"):
+            return self._phase(job, FINISH, FINISH_LOG, payload, seconds, events)
+
+    def _run_agent(self, job: Job, events: Sequence[Follower | LogFollower]) -> Ending:
+        terminal = self._terminal and asdict(self._terminal)
+        if self._here is not None:
+            ending = run_here({**job.payload, "terminal": terminal}, self._here)
+            for follower in events:
+                follower.catch_up(ended=True)
+            return ending
+        follow = [*events]
+        if self._on_output is not None:
+            follow.append(LogFollower(job.dir.path / AGENT_LOG, self._on_output))
+        grace = grace_of(job.budget) if self._grace is None else self._grace
+        seconds = agent_phase_seconds(job.budget, grace, self._around)
+        payload = {"grace": grace, "terminal": terminal}
+        return self._phase(job, AGENT, AGENT_LOG, payload, seconds, follow)
 
     def _phase(
         self,
@@ -169,8 +191,12 @@ class TrialRunner:
         log: str,
         payload: dict[str, Any],
         seconds: float,
-        follow: Callable[[], None] | None,
+        follow: Sequence[Follower | LogFollower],
     ) -> Ending:
+        def catch_up() -> None:
+            for follower in follow:
+                follower.catch_up()
+
         # A replay answers from files, so it gets no keys and does not wait for litellm.
         watch = self._watch(job.planned_agent.needs_model and not job.settings.replay)
         path = job.dir.path / log
@@ -179,11 +205,11 @@ class TrialRunner:
             {**job.payload, **payload},
             log=path,
             seconds=seconds,
-            on_wait=follow,
+            on_wait=catch_up if follow else None,
         )
-        if follow is not None:
-            # The process may write its last events between the last look and its end.
-            follow()  # what was written since the last look
+        # The process may write its last events between the last look and its end.
+        for follower in follow:
+            follower.catch_up(ended=True)
         _tidy_log(path)
         return ending
 
@@ -193,14 +219,10 @@ class TrialRunner:
         (docs/benchmarks.md, "first trial of a worker")."""
         if needs_model not in self._watches:
             environ = trial_environment(os.environ, needs_model=needs_model)
-            # OpenBLAS starts its threads when scipy is imported. They would not exist in the forked
-            # processes, and the harness does no linear algebra.
+            # OpenBLAS starts its threads when numpy is imported, as preloaded packages may do. They
+            # would not exist in the forked processes, and the harness does no linear algebra.
             environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-            preload = [
-                "pytest_mlab.trial.agent_phase",
-                "pytest_mlab.trial.finish_phase",
-                "scipy.special",
-            ]
+            preload = ["pytest_mlab.trial.agent_phase", "pytest_mlab.trial.finish_phase"]
             if needs_model:
                 preload.append("litellm")
             preload += make(self._run.plan.settings.sandbox_options).preload

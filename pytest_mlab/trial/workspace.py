@@ -16,7 +16,11 @@ from pathlib import Path
 
 from pytest_mlab.core.sandbox_api import Mount
 from pytest_mlab.errors import MlabError, StoreError
+from pytest_mlab.sandboxes.opening import WORKSPACE
 from pytest_mlab.store.content import hash_fd, open_regular
+
+NEW_FILE = 0o644
+"""Permissions of files that the harness makes; copies of executable files are executable."""
 
 _HASH_ALWAYS = 1 << 20
 """Bytes up to which a read-only file is read again at the end, whatever its times say."""
@@ -72,6 +76,8 @@ class Workspace:
         self._targets = {mount.target: os.fspath(mount.source) for mount in mounts}
         self._protected: dict[str, _Protected] = {}
         self._frozen = False
+        self.inside = WORKSPACE
+        """The workspace's path as code in the sandbox sees it; set once the sandbox is open."""
 
     @property
     def mounted(self) -> tuple[str, ...]:
@@ -98,8 +104,9 @@ class Workspace:
     def locate(self, rel: str, *, write: bool = False) -> Path:
         """The path on this machine of a path of the workspace, mounts included.
 
-        Raises PathRefused for paths that lead out of the workspace (also through links) and, with
-        ``write``, for read-only ones. Nothing has to exist there."""
+        It may be absolute, as the sandbox or this machine names it. Raises PathRefused for paths
+        that lead out of the workspace (also through links) and, with ``write``, for read-only
+        ones. Nothing has to exist there."""
         return self.resolve(rel, write=write).path
 
     def resolve(self, rel: str, *, write: bool = False) -> Place:
@@ -110,14 +117,10 @@ class Workspace:
             )
         if len(rel) > _LONGEST:
             raise PathRefused(f"{rel[:80]}... cannot be a path: it has {len(rel)} characters")
-        if os.path.isabs(rel):
-            raise PathRefused(
-                f"{rel} is absolute; give a path relative to the workspace, such as train.py"
-            )
         root = os.fspath(self.root)
         # Links are followed here and then the result is judged. A test of the text alone would let
         # a link lead anywhere.
-        real = os.path.realpath(os.path.join(root, rel))
+        real = os.path.realpath(os.path.join(root, self._relative(rel)))
         # With the separator: /runs/work2 begins with /runs/work too.
         if real != root and not real.startswith(root + os.sep):
             raise PathRefused(f"{rel} leads out of the workspace; only files inside it can be used")
@@ -134,6 +137,20 @@ class Workspace:
                     inside, os.path.dirname(source), (os.path.basename(source), *parts[count:])
                 )
         return Place(inside, root, parts)
+
+    def _relative(self, path: str) -> str:
+        """``path`` relative to the workspace; an absolute one as tracebacks and scripts show it,
+        below the workspace. Raises PathRefused for other absolute ones."""
+        if not os.path.isabs(path):
+            return path
+        one_slash = f"/{path.lstrip('/')}"
+        for base in dict.fromkeys((self.inside, WORKSPACE, os.fspath(self.root))):
+            if one_slash == base or one_slash.startswith(base.rstrip("/") + "/"):
+                return one_slash[len(base) :].strip("/") or "."
+        raise PathRefused(
+            f"{path} is absolute and not below {self.inside}; give a path relative to the"
+            " workspace, such as train.py"
+        )
 
     def is_read_only(self, inside: str) -> bool:
         """True when the (resolved, relative) path may not be written: public data and the task's
@@ -155,9 +172,12 @@ class Workspace:
     # --- reading and writing ---
 
     @contextlib.contextmanager
-    def opened(self, rel: str, *, write: bool = False, append: bool = False) -> Iterator[int]:
+    def opened(
+        self, rel: str, *, write: bool = False, append: bool = False, mode: int = NEW_FILE
+    ) -> Iterator[int]:
         """A descriptor of a regular file: to read, or with ``write`` emptied, or with ``append`` to
-        add to it (made with its folders when absent). Raises PathRefused for what is not
+        add to it (made with its folders when absent). A file that is made is executable where
+        ``mode`` is; one that is there keeps its permissions. Raises PathRefused for what is not
         a file."""
         place = self.resolve(rel, write=write or append)
         flags = os.O_RDONLY
@@ -171,7 +191,7 @@ class Workspace:
             # to be a regular one.
             options = flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             try:
-                fd = os.open(name, options, 0o644, dir_fd=folder)
+                fd = os.open(name, options, NEW_FILE | mode & 0o111, dir_fd=folder)
             except OSError as error:
                 raise self._refusal(rel, error) from None
         finally:
@@ -190,9 +210,10 @@ class Workspace:
         with self.opened(rel) as fd:
             return _read(fd, limit)
 
-    def write(self, rel: str, data: bytes, *, append: bool = False) -> None:
-        """Replace a file's content, or add to it. Raises PathRefused, OSError."""
-        with self.opened(rel, write=not append, append=append) as fd:
+    def write(self, rel: str, data: bytes, *, append: bool = False, mode: int = NEW_FILE) -> None:
+        """Replace a file's content, or add to it; ``mode`` as in :meth:`opened`. Raises
+        PathRefused, OSError."""
+        with self.opened(rel, write=not append, append=append, mode=mode) as fd:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]

@@ -19,6 +19,8 @@ if status < 0:
     os.kill(os.getpid(), -status)
 sys.exit(status)
 """
+_DIGITS = 20
+"""Digits of a peak at most."""
 
 
 class MeteredSandbox:
@@ -47,6 +49,26 @@ class MeteredSandbox:
         return self._sandbox.sweep(label_prefix)
 
 
+class _Held:
+    """A sink that holds the last ``size`` bytes back."""
+
+    def __init__(self, sink: Callable[[bytes], None], size: int) -> None:
+        self._sink = sink
+        self._size = size
+        self._held = b""
+
+    def __call__(self, chunk: bytes) -> None:
+        self._held += chunk
+        if len(self._held) > self._size:
+            self._sink(self._held[: -self._size])
+            self._held = self._held[-self._size :]
+
+    def end(self, mark: bytes) -> None:
+        """Pass on what is held, up to ``mark``."""
+        if rest := self._held.partition(mark)[0]:
+            self._sink(rest)
+
+
 class _Metered:
     def __init__(self, connection: Connection, owner: MeteredSandbox) -> None:
         self._connection = connection
@@ -72,9 +94,11 @@ class _Metered:
         mark = f"{secrets.token_hex(8)}:"
         # -I -S: files in the workspace must not take the place of modules, and startup stays short.
         command = [self.python, "-I", "-S", "-c", _ASK, mark, *argv]
+        held = _Held(sink or (lambda _: None), len(mark) + _DIGITS)
         ended = self._connection.execute(
-            command, timeout=timeout, env=env, stdin=stdin, keep=keep, sink=sink
+            command, timeout=timeout, env=env, stdin=stdin, keep=keep, sink=held
         )
+        held.end(mark.encode())
         output, found, peak = ended.output.rpartition(mark.encode())
         if (
             not found or not peak.isdigit()

@@ -203,6 +203,17 @@ REFUSED = [
         body("    needs_model = True\n    def run(self):\n        pass\n"),
         r"bad\.py:1: .*run\(self, env\)",
     ),
+    ("run is no method", body("    run = 3\n"), r"bad\.py:1: .*has int 3 in place of run"),
+    (
+        "generator",
+        body("    needs_model = True\n    def run(self, env):\n        yield\n"),
+        r"bad\.py:3: run of Bad has a yield",
+    ),
+    (
+        "async generator",
+        body("    needs_model = True\n\n    async def run(self, env):\n        yield\n"),
+        r"bad\.py:4: run of Bad has a yield",
+    ),
     (
         "model",
         "\n\n" + body("    def run(self, env):\n        pass\n"),

@@ -55,6 +55,22 @@ def test_acts_and_submits(kind: tuple[type[ActAgent], Reply]) -> None:
     }
 
 
+def test_an_action_is_meant_by_a_name_in_another_form(kind: tuple[type[ActAgent], Reply]) -> None:
+    agent, reply = kind
+    name, arguments = run_of(1)
+    env, _ = work(agent, [reply(f"functions.{name.lower()}", arguments), reply(*SUBMIT)])
+    assert env.executed[0] == Action(name, arguments)
+
+
+def test_an_answer_that_was_cut_off_is_told_so(kind: tuple[type[ActAgent], Reply]) -> None:
+    agent, reply = kind
+    thought = ({"type": "thinking", "thinking": "hm"},)
+    cut = ModelReply("", "m", Usage(), 0.0, 0.0, finish_reason="length", reasoning=thought)
+    env, model = work(agent, [cut, reply(*SUBMIT)])
+    assert "it reached its token limit while it was still reasoning" in model.prompts()[1]
+    assert len(env.executed) == 1
+
+
 def test_the_prompt_holds_task_actions_and_the_whole_history(
     kind: tuple[type[ActAgent], Reply],
 ) -> None:

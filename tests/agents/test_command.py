@@ -37,8 +37,8 @@ def made(agent: PlannedAgent, root: Path) -> Agent:
     return make_agent(load_agent(agent.ref, root), agent.settings)
 
 
-def run(root: Path, ref: str, **environment: object) -> FakeEnvironment:
-    env = FakeEnvironment(FakeModel(), task_description=TASK, **environment)  # type: ignore[arg-type]
+def run(root: Path, ref: str, text: str = TASK, **environment: object) -> FakeEnvironment:
+    env = FakeEnvironment(FakeModel(), task_description=text, **environment)  # type: ignore[arg-type]
     made(plan_agent(ref, root), root).run(env)
     return env
 
@@ -64,6 +64,20 @@ def test_a_command_that_asks_for_no_prompt_gets_it_on_its_standard_input(root: P
     ((argv, variables, stdin),) = run(root, "command:./solve.sh --quiet").programs
     assert argv == ("./solve.sh", "--quiet")
     assert stdin.decode() == variables["MLAB_TASK"]
+
+
+@pytest.mark.parametrize("size", [128 * 1024, 3_000_000])
+def test_a_text_that_fits_into_no_argument_and_no_variable(root: Path, size: int) -> None:
+    long = "ä" * (size // 2)
+    with pytest.raises(ProgramFailed, match=r"131071.*\{prompt_file\} in place of \{prompt\}"):
+        run(root, "command:claude -p {prompt}", text=long)
+    for words in ("aider --message-file {prompt_file}", "./solve.sh"):
+        env = run(root, f"command:{words}", text=long)
+        ((argv, variables, stdin),) = env.programs
+        assert max(len(word.encode()) for word in argv) < 1000
+        assert variables == {}
+        assert long.encode() in (stdin or env.put["task.md"])
+        assert "MLAB_TASK" in str(env.notes)
 
 
 def test_settings(root: Path) -> None:

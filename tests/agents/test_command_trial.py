@@ -91,7 +91,7 @@ AGENTS = (
     "command:python late.py",
     "command:python broken.py",
     "command:python stumbling.py",
-    "command:python careless.py",
+    f"command[command=python careless.py,env=ODD={'odd' * 40}]",
     "command:no-such-program --at all",
     "command:python parallel.py",
     "command:python locked.py",
@@ -151,11 +151,11 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
         patch.setenv("OPENAI_BASE_URL", server.base_url)
         patch.setenv("MLAB_MODEL_ATTEMPTS", "2")
         patch.setenv("MLAB_MODEL_WAIT", "0.01")
-        found = Trials(
-            tmp_path_factory.mktemp("project"),
-            server,
-            "bubblewrap" if shutil.which("bwrap") else "local",
-        )
+        # No path below it fits into a socket's address.
+        project = tmp_path_factory.mktemp("project") / ("long" * 30)
+        project.mkdir()
+        patch.setenv("TMPDIR", str(project))
+        found = Trials(project, server, "bubblewrap" if shutil.which("bwrap") else "local")
         with found.runner:
             yield found
 

@@ -1,5 +1,5 @@
-"""The agent of docs/your-agent.md works as it stands there, and the table of docs/agents.md names
-every agent."""
+"""The agents of docs/your-agent.md work as they stand there, with a model that answers as most do;
+and the table of docs/agents.md names every agent."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ from tests.support.toy_run import make_run
 from tests.support.toy_suite import BETTER_TRAIN, write_toy_suite
 
 DOCS = Path(__file__).parents[2] / "docs"
-[EXAMPLE] = re.findall(
-    r"(?ms)^```python\n([^`]*?class Careful\b.*?)^```",
-    (DOCS / "your-agent.md").read_text(encoding="utf-8"),
-)
+EXAMPLES = {
+    name: block
+    for block in re.findall(
+        r"(?ms)^```python\n(.*?)^```", (DOCS / "your-agent.md").read_text(encoding="utf-8")
+    )
+    for name in re.findall(r"(?m)^class (\w+):", block)
+}
+FENCED = "Here is the new file.\n\n```python\n{}\n```\n\nIt should be better now."
 
 
 @pytest.fixture(scope="module")
@@ -35,28 +39,36 @@ def server() -> Iterator[ScriptedServer]:
 def runner(
     server: ScriptedServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TrialRunner]:
-    """A run of the example with its defaults and with a setting."""
+    """A run of the examples, of one also with a setting."""
     root = tmp_path_factory.mktemp("example")
     write_toy_suite(root)
-    file = root / "careful.py"
-    file.write_text(EXAMPLE, encoding="utf-8")
-    run = make_run(root, [str(file), f"{file}[tries=1]"], model="gpt-4-turbo")
+    files = {name: root / f"{name.lower()}.py" for name in EXAMPLES}
+    for name, file in files.items():
+        file.write_text(EXAMPLES[name], encoding="utf-8")
+    refs = [*map(str, files.values()), f"{files['Careful']}[tries=1]"]
+    run = make_run(root, refs, model="gpt-4-turbo")
     with TrialRunner(run.path) as found:
         yield found
 
 
 @pytest.mark.parametrize(
     ("agent", "steps", "outcome"),
-    [("careful", 5, Outcome.SUCCESS), ("careful[tries=1]", 3, Outcome.NO_SUBMISSION)],
+    [
+        ("careful", 5, Outcome.SUCCESS),
+        ("careful[tries=1]", 3, Outcome.NO_SUBMISSION),
+        ("greedy", 5, Outcome.SUCCESS),
+    ],
 )
 def test_the_example_works(
     runner: TrialRunner, server: ScriptedServer, agent: str, steps: int, outcome: Outcome
 ) -> None:
-    server.restart(["raise SystemExit('not yet')", BETTER_TRAIN])
+    answers = [FENCED.format(code) for code in ("raise SystemExit('not yet')", BETTER_TRAIN)]
+    server.restart(answers)
     result = runner.run(TrialId("guess", agent, "gpt-4-turbo", 1))
     assert (result.outcome, result.ended_by) == (outcome, EndedBy.SUBMITTED), result.reason
     assert result.ledger.steps == steps
-    assert all("The output of train.py:" in request.prompt for request in server.requests)
+    asked = "Answer with" if agent == "greedy" else "The output of train.py:"
+    assert all(asked in request.prompt for request in server.requests)
 
 
 def test_the_table_names_every_agent_and_whether_it_calls_a_model() -> None:

@@ -28,7 +28,7 @@ from pytest_mlab.store.rundir import RunDir
 from pytest_mlab.trial.runner import TrialRunner
 from tests.agents.scripts import CASES, EDIT, ELSEWHERE, FAST, LIST, MAIN, RUN, SUBMIT, Case
 from tests.support import scripted_server as script
-from tests.support.scripted_server import Entry, ScriptedServer
+from tests.support.scripted_server import Entry, Request, ScriptedServer
 from tests.support.toy_run import make_run
 from tests.support.toy_suite import write_toy_suite
 
@@ -39,7 +39,7 @@ BOUND = 150
 """Model calls of a trial of five steps at most, whatever the model says."""
 
 REAL = "spaceship-titanic"
-SCENARIOS = ("good", "long", "garbage", "overflow", "flood", "dropping", "unauthorized")
+SCENARIOS = ("good", "fenced", "long", "garbage", "overflow", "flood", "dropping", "unauthorized")
 
 
 class Arena:
@@ -161,6 +161,26 @@ def test_works_and_submits(arena: Arena, case: Case) -> None:
     assert played.result.outcome is (
         Outcome.SUCCESS if case.name == "reference" else Outcome.BELOW_THRESHOLD
     )
+
+
+@pytest.mark.parametrize("case", cases("act", "autogpt", "react", "research"))
+def test_works_with_a_model_that_answers_in_a_code_block(arena: Arena, case: Case) -> None:
+    played = arena.play(case, "fenced", fenced(case.doing(LIST, RUN, SUBMIT)))
+    played.check_submitted()
+    assert [step.action for step in played.steps] == [LIST[0], RUN[0], SUBMIT[0]]
+    assert all(step.ok for step in played.steps)
+
+
+def fenced(replies: script.Script) -> script.Script:
+    """``replies`` as chatty models write them."""
+    assert callable(replies)
+
+    def answer(request: Request) -> Entry:
+        text = replies(request)
+        assert isinstance(text, str)
+        return f"Sure, this is my next step:\n\n```\n{text}\n```\n\nI hope this helps!"
+
+    return answer
 
 
 @pytest.mark.parametrize("case", cases("baseline", "research"))

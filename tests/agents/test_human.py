@@ -122,6 +122,8 @@ def test_an_action_by_short_form_number_or_name(entered: str) -> None:
         ("cp 'a b.py' b.py", "Copy File", {"source": "a b.py", "destination": "b.py"}),
         ("lines t.py 1 20", "Inspect Script Lines",
          {"script_name": "t.py", "start_line_number": "1", "end_line_number": "20"}),
+        ("r t.py --epochs 3", "Execute Script",
+         {"script_name": "t.py", "arguments": "--epochs 3"}),
         ("py print(1 + 1)", "Python REPL", {"command": "print(1 + 1)"}),
         (
             "w a.txt one line 'of text'",
@@ -173,6 +175,14 @@ def test_a_file_is_changed_in_the_editor() -> None:
 
 def test_a_file_that_the_editor_left_alone_is_not_written() -> None:
     env = played("e train.py", "submit done", editor=lambda text: text)
+    assert [name for name, _ in did(env)] == ["Read File", "Final Answer"]
+
+
+@pytest.mark.parametrize(
+    "seen", [Observation("Read File: a.py is a binary file", ok=False), Observation("caf\ufffd")]
+)
+def test_what_an_editor_would_damage_is_not_opened(seen: Observation) -> None:
+    env = played("e a.py", "submit done", react=lambda _: seen, editor=lambda text: text + "x")
     assert [name for name, _ in did(env)] == ["Read File", "Final Answer"]
 
 

@@ -102,27 +102,36 @@ def test_actions_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "given"),
+    ("name", "text", "given", "why"),
     [
-        ("Dance", "{}", {}),
-        ("Execute Script", "{broken", {"unparsed": "{broken"}),
-        ("Execute Script", "[1]", {"unparsed": "[1]"}),
-        ("Execute Script", "", {}),
+        ("Dance", "{}", {}, "There is no action 'Dance'"),
+        ("Execute Script", "{broken", {"unparsed": "{broken"}, "no JSON object"),
+        ("Execute Script", "[1]", {"unparsed": "[1]"}, "no JSON object (it is a list)"),
+        ("Execute Script", "", {}, "missing script_name"),
         (
             "Execute Script",
             '{"self": 1, "config": 2, "run_manager": 3}',
             {"self": 1, "config": 2, "run_manager": 3},
+            "unknown self, config, run_manager",
         ),
     ],
     ids=["no action", "no JSON", "no object", "nothing", "names that Python uses"],
 )
-def test_what_cannot_be_done_is_a_step_and_an_answer(
-    name: str, text: str, given: dict[str, Any]
+def test_what_cannot_be_done_is_answered_and_a_step_after_some_in_a_row(
+    name: str, text: str, given: dict[str, Any], why: str
 ) -> None:
-    env = played(calls((name, text)), calls(SUBMIT))
+    env = played(*[calls((name, text))] * 3, calls(SUBMIT))
     assert did(env) == [(name, given), SUBMIT]
-    answer = asked(env)[1][-1]
-    assert (answer.role, answer.content) == ("tool", env.history[0].observation.text)
+    first, third = asked(env)[1][-1], asked(env)[3][-1]
+    assert (first.role, why in first.content) == ("tool", True)
+    assert third.content == env.history[0].observation.text
+
+
+def test_a_reply_that_was_cut_off_is_told_so() -> None:
+    thought = ({"type": "thinking", "thinking": "hm"},)
+    cut = ModelReply("", "m", Usage(), 0.0, 0.0, finish_reason="length", reasoning=thought)
+    nudge = asked(played(cut, calls(SUBMIT)))[1][-1].content
+    assert "(it reached its token limit while it was still reasoning)" in nudge
 
 
 def test_errors_are_read_by_the_model() -> None:

@@ -87,7 +87,6 @@ def test_every_call_is_answered_in_order() -> None:
     assert [action.name for action in env.executed] == [
         "List Files",
         "Execute Script",
-        "Fly",
         "Final Answer",
     ]
     *_, said, first, second, third = model.asked[-1].messages
@@ -98,7 +97,7 @@ def test_every_call_is_answered_in_order() -> None:
         ("tool", "c2"),
     ]
     assert first.content == "did List Files\n(step 1 of 50)"
-    assert "no action 'Fly'" in third.content
+    assert "There is no action 'Fly'" in third.content
 
 
 def test_the_final_answer_ends_it_in_the_middle_of_a_reply() -> None:
@@ -125,6 +124,13 @@ class TestRepliesWithoutAnAction:
         assert contents(model.asked[3])[-2] == ("assistant", "(no words)")
         assert len(env.executed) == 2
 
+    def test_that_were_cut_off_are_told_so(self) -> None:
+        thought = ({"type": "thinking", "thinking": "hm"},)
+        cut = ModelReply("", "m", Usage(), 0.0, 0.0, finish_reason="length", reasoning=thought)
+        _, model = work([cut, SUBMIT])
+        nudge = contents(model.asked[1])[-1][1]
+        assert "nothing happened (it reached its token limit while it was still reasoning)" in nudge
+
     def test_end_the_work_when_they_do_not_stop(self) -> None:
         env, model = work([run_of(1), *["I am done."] * 10], ToolsSettings(nudges=2))
         assert len(model.asked) == 1 + 3
@@ -147,12 +153,21 @@ class TestArguments:
         assert said.tool_calls == (ToolCall("c0", "Execute Script", "{}"),)
         assert answer.role == "tool"
         assert '"script_name": "<the script_name>"' in answer.content
-        assert env.notes[0][0] == "arguments_refused"
+        assert env.notes[0][0] == "call_refused"
 
-    def test_that_never_can_be_read_end_the_work(self) -> None:
-        env, model = work([calls(("Execute Script", "{"))] * 10)
-        assert env.executed == []
-        assert len(model.asked) == 4
+    @pytest.mark.parametrize("name", ["Execute Script", "Fly"])
+    def test_that_never_fit_are_steps_after_as_many_replies_as_nudges(self, name: str) -> None:
+        env = FakeEnvironment(FakeModel([calls((name, "{"))] * 9), budget=Budget(max_steps=2))
+        with pytest.raises(BudgetExhausted):
+            ToolsAgent(ToolsSettings(nudges=2)).run(env)
+        assert env.executed == [Action(name, {"unparsed": "{"})] * 2
+
+    def test_are_read_as_they_are_meant(self) -> None:
+        env, model = work(
+            [calls(("functions.write_file", {"fileName": "a", "content": 3})), SUBMIT]
+        )
+        assert env.executed[0] == Action("Write File", {"file_name": "a", "content": "3"})
+        assert model.asked[1].messages[-1].content == "did Write File\n(step 1 of 50)"
 
     def test_that_were_cut_off_are_told_so(self) -> None:
         class Cut(FakeModel):
@@ -174,8 +189,8 @@ class TestArguments:
         assert "token limit" in model.asked[1].messages[-1].content
 
     def test_none_at_all_are_an_empty_object(self) -> None:
-        env, _ = work([calls(("Execute Script", "")), SUBMIT])
-        assert env.executed[0] == Action("Execute Script", {})
+        _, model = work([calls(("Execute Script", "")), SUBMIT])
+        assert "missing script_name" in model.asked[1].messages[-1].content
 
     def test_raw_line_breaks_are_read(self) -> None:
         env, _ = work([calls(("Write File", '{"file_name": "a", "content": "x\ny"}')), SUBMIT])

@@ -95,6 +95,8 @@ def test_what_stands_when_nothing_works() -> None:
 
 # --- reading ---
 
+FENCED = '"""Usage:\n\n```\npython a.py\n```\n"""\nx = 1\n'
+
 
 @pytest.mark.parametrize(
     ("text", "files", "run"),
@@ -117,8 +119,22 @@ def test_what_stands_when_nothing_works() -> None:
             (("a.py", "print('Run: b.py')\nRun: c.py\n"),),
             "a.py",
         ),
+        (
+            f"Plan: p\nFile: a.py\n```python\n{FENCED}```\nFile: b.py\n```\ny = 2\n```\nRun: a.py",
+            (("a.py", FENCED), ("b.py", "y = 2\n")),
+            "a.py",
+        ),
+        (f"Plan: p\n````\n{FENCED}````\nRun: a.py", (("train.py", FENCED),), "a.py"),
+        (
+            "Plan: p\nFile: r.md\n~~~md\n```sh\nls\n```\n~~~\nRun: a.py",
+            (("r.md", "```sh\nls\n```\n"),),
+            "a.py",
+        ),
     ],
-    ids=["as asked", "decorated", "two files", "no name", "run only", "run inside"],
+    ids=[
+        *("as asked", "decorated", "two files", "no name", "run only", "run inside"),
+        *("fences inside", "longer fence", "a text with blocks"),
+    ],
 )
 def test_solutions(text: str, files: tuple[tuple[str, str], ...], run: str) -> None:
     assert read_solution(text, "train.py") == Solution("p", files, run)

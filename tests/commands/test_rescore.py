@@ -119,6 +119,22 @@ def test_mistakes(
     assert reason in capsys.readouterr().err
 
 
+def test_the_last_run_with_words_after_options(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reports = played.parent
+    words = ["--reports", str(reports), "--step", "2"]
+    newest = max(
+        (p for p in reports.iterdir() if (p / "plan.json").is_file()), key=lambda p: p.name
+    )
+    assert newest == played
+    for line in (["last", "guess-good-1", *words], [*words, "last", "guess-good-1"]):
+        assert cli.main(["rescore", *line]) == 0
+        assert "guess-good-1" in capsys.readouterr().out
+    # The run first, its trial after an option's value: argparse alone refuses it.
+    assert cli.main(["rescore", "last", *words, "guess-good-1"]) == 0
+
+
 def test_run_without_any_trial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_toy_suite(tmp_path)
     write_toy_agents(tmp_path)

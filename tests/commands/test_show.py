@@ -33,6 +33,11 @@ def a_traced_run(path: Path) -> RunDir:
     messages = [{"role": "user", "content": "Improve it.\nNow."}]
     prompt = run.store.put_bytes(json.dumps(messages).encode()).digest
     reply = run.store.put_bytes(b"Thought: run it\x1b[2J").digest
+    blocks = [
+        {"type": "thinking", "thinking": "hm\x1b"},
+        {"type": "redacted_thinking", "data": "x"},
+    ]
+    reasoning = run.store.put_bytes(json.dumps(blocks).encode()).digest
     folder = run.trial(TRIAL)
     with folder.journal() as journal:
         journal.write(
@@ -57,6 +62,7 @@ def a_traced_run(path: Path) -> RunDir:
                 model="m",
                 prompt=prompt,
                 reply=reply,
+                reasoning=reasoning,
                 usage=Usage(1000, 200),
                 cost=None,
                 seconds=3.2,
@@ -101,7 +107,11 @@ def a_traced_run(path: Path) -> RunDir:
             )
         )
     result = a_result(1, Outcome.BELOW_THRESHOLD, improvement=0.0, within_noise=True)
-    folder.write_result(TrialResult(**{**vars(result), "ended_by": EndedBy.SUBMITTED}))
+    folder.write_result(
+        TrialResult(
+            **{**vars(result), "ended_by": EndedBy.SUBMITTED, "tools_by_text": ("openai/m",)}
+        )
+    )
     return run
 
 
@@ -118,6 +128,7 @@ def test_a_trial_reads_from_start_to_end(
     assert lines[0] == "trial toy-research-m-1 of run 20240310-1200-abcd"
     for line in (
         "below_threshold: a reason",
+        "note: tools by text, no native ones: the provider of openai/m refused them",
         "score 0.7; baseline 0.5; needed 0.55; improvement +0.0%; within the baseline's",
         "started in sandbox bubblewrap, data mini, on a machine",
         "  model call: main, m, 1.2k tokens, $?, 3.2s, 1 retry (1.0s of waiting), asked",
@@ -154,6 +165,12 @@ def test_a_step_is_shown_whole_with_its_model_calls(
         "    reply:",
     ]
     assert r"    | Thought: run it\x1b[2J" in lines
+    thought = lines.index("    reasoning:")
+    assert lines[thought + 1 : thought + 4] == [
+        r"    | hm\x1b",
+        "    |",
+        "    | (redacted_thinking)",
+    ]
     assert "    | epoch 18 é" in lines
     assert out.replace("\n    | ", "").count("x" * 300) == 1
     assert "\x1b" not in out
@@ -217,3 +234,29 @@ def test_a_step_has_its_own_model_calls_only(
     assert "prompt 2" in out
     assert "prompt 1" not in out
     assert out.count("model call") == 1
+
+
+def test_the_log_is_what_the_agent_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = a_traced_run(tmp_path / "r")
+    assert show(tmp_path, "r", TRIAL.name, "--log") != 0
+    assert "printed nothing" in capsys.readouterr().err
+    (run.trial(TRIAL).path / "agent.log").write_bytes(b"one\x1b[2J\n\ttwo \xff\n")
+    assert show(tmp_path, "r", TRIAL.name, "--log") == 0
+    out = capsys.readouterr().out
+    assert out.endswith("one\\x1b[2J\n    two \ufffd\n\n")
+    assert "Execute Script" not in out
+
+
+def test_without_a_trial_the_trials_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_traced_run(tmp_path / "20260101-000000-0001")
+    assert cli.main(["show", "--reports", str(tmp_path), "last"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("run ")
+    assert [line.split("  ")[0] for line in lines[1:]] == ["toy-research-m-1", "toy-research-m-2"]
+    assert lines[2].endswith("  not run")
+    assert cli.main(["show", "last", "--reports", str(tmp_path), "--step", "1"]) == 2
+    assert "--step 1 is a step of a trial; name one" in capsys.readouterr().err

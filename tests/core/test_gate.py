@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_mlab.core.aggregate import summarize
-from pytest_mlab.core.gate import GatePolicy, GateResult, judge_run
+from pytest_mlab.core.gate import GatePolicy, GateResult, is_measured_only, judge_run
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
 from pytest_mlab.errors import ConfigError
 from tests.core.builders import CONDITIONS, a_result, by_id
@@ -167,3 +169,61 @@ def test_the_word_tells_missing_trials_from_failed_ones() -> None:
     assert judged(TRIAL, trials(SUCCESS, BELOW), missing).word == "FAILED"
     assert judged(AGGREGATE, trials(SUCCESS), missing).word == "FAILED"
     assert judged(NONE, trials(BELOW)).word == "recorded only"
+
+
+@given(
+    policy=st.sampled_from([TRIAL, AGGREGATE, NONE, GatePolicy("aggregate", 0.5)]),
+    ended=st.dictionaries(
+        st.tuples(
+            st.sampled_from(["a", "b"]),
+            st.sampled_from([("research", "m"), ("research", "n"), ("baseline", "")]),
+        ),
+        st.lists(st.sampled_from(list(Outcome)), min_size=1, max_size=3),
+        min_size=1,
+        max_size=4,
+    ),
+)
+def test_of_all_outcomes_under_all_gates(
+    policy: GatePolicy, ended: dict[tuple[str, tuple[str, str]], list[Outcome]]
+) -> None:
+    results = [
+        result
+        for (task, (agent, model)), outcomes in ended.items()
+        for result in trials(*outcomes, task=task, agent=agent, model=model)
+    ]
+    gate = judged(policy, results)
+    agents = {agent for _, (agent, _) in ended}
+    own = [outcome.is_agents for outcomes in ended.values() for outcome in outcomes]
+    assert gate.nothing_ran is not any(own)
+    for verdict in gate.verdicts:
+        about = [
+            outcome
+            for (task, subject), outcomes in ended.items()
+            if subject == (verdict.agent, verdict.model) and verdict.task in ("", task)
+            for outcome in outcomes
+        ]
+        shown = any(outcome.is_agents for outcome in about)
+        none_ran = set(about) == {NOT_RUN}
+        # passed is said of trials that ran, and never of none
+        assert shown or not verdict.passed
+        assert verdict.status != "skipped" or not shown
+        if none_ran and (verdict.task or gate.nothing_ran or policy.mode != "aggregate"):
+            assert verdict.status == "skipped"
+        # the control beside another agent is measured only
+        if is_measured_only(TrialId(verdict.task, verdict.agent, verdict.model, 1), agents):
+            assert not verdict.failed
+        elif policy is TRIAL and any(o not in (SUCCESS, NOT_RUN) for o in about):
+            assert verdict.failed
+        if policy is NONE:
+            assert not verdict.failed
+    if policy is not NONE and any(v.failed or v.incomplete for v in gate.verdicts):
+        assert not gate.passed
+    successes = [t for (t, (a, _)), o in ended.items() if a == "baseline" and SUCCESS in o]
+    assert len(gate.warnings) == len(successes)
+    assert all(f"of {task}:" in "".join(gate.warnings) for task in successes)
+
+
+def test_the_control_is_judged_where_it_is_the_only_agent() -> None:
+    assert judged(TRIAL, trials(BELOW, agent="baseline", model="")).word == "FAILED"
+    beside = judged(TRIAL, [*trials(BELOW, agent="baseline", model=""), *trials(SUCCESS)])
+    assert (beside.word, beside.warnings) == ("passed", ())

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from pytest_mlab.core.scoring import (
+    T_975,
     beats,
     check_score,
     improvement,
@@ -196,6 +198,15 @@ def test_the_prediction_interval_is_the_textbooks() -> None:
     assert interval is not None
     half = 2.776445 * math.sqrt(2.5) * math.sqrt(1.2)
     assert interval == pytest.approx((3 - half, 3 + half), rel=1e-6)
+
+
+def test_the_quantiles_of_t_are_scipys() -> None:
+    for freedom in range(1, len(T_975) + 5):
+        spread = Baseline("starter", (0.0,) * (freedom + 1), 0.0, 1.0)
+        interval = prediction_interval(spread)
+        assert interval is not None
+        wanted = stdtrit(freedom, 0.975) * math.sqrt(1 + 1 / (freedom + 1))
+        assert interval[1] == pytest.approx(wanted, rel=1e-15)
 
 
 def test_noise_needs_two_runs() -> None:

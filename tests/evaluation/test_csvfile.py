@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,9 @@ def submission(tmp_path: Path) -> Callable[[str | bytes], Path]:
         '"Id","SalePrice"\n"1463","3e5"\n1464.0, -4\n 01461 ,1.5\n\n+1462,2\n\n',
         "SalePrice, Id\n1.5,1461\n2,1462\n3e5,1463\n-4,1464\n",
         b"\xef\xbb\xbf" + GOOD.encode(),
+        GOOD.replace("\n", "\r"),
+        GOOD.replace("1461,", '"1461\n",'),
+        GOOD.replace("1.5", "1.5\u00a0"),
     ],
     ids=[
         "as expected",
@@ -59,6 +63,9 @@ def submission(tmp_path: Path) -> Callable[[str | bytes], Path]:
         "quotes, blanks, 1464.0, blank lines",
         "columns swapped",
         "byte order mark",
+        "CR alone",
+        "a line break in quotes",
+        "a no-break space",
     ],
 )
 def test_good_files_read_alike(
@@ -144,6 +151,25 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         "Id,SalePrice\n1461,\u0665\u2013\n1462,2\n1463,3\n1464,4\n",
         r"'\u0665\u2013' in row 1",
     ),
+    "UTF-16": (GOOD.encode("utf-16"), "is not UTF-8 text: byte 0xff in line 1"),
+    "UTF-16 without a mark": (GOOD.encode("utf-16-le"), "is binary: a NUL byte in line 1"),
+    "compressed": (gzip.compress(GOOD.encode()), "is not UTF-8 text: byte 0x8b in line 1"),
+    "JSON": ('{"Id": [1461]}', "has a header but no rows"),
+    "a page": ("<html><body>x</body></html>", "has a header but no rows"),
+    "a table of Markdown": (f"|{GOOD.replace(',', '|')}|", "is separated by '|'"),
+    "a comment": (f"# made by hand\n{GOOD}", "has no column Id, SalePrice: found # made"),
+    "two headers": (f"Id,SalePrice\n{GOOD}", "unknown ids in column Id: 'Id' in row 1"),
+    "mark and semicolons": ("\ufeff" + GOOD.replace(",", ";"), "is separated by ';'"),
+    "another case": (GOOD.replace("Id", "ID"), "has no column Id: found ID, SalePrice"),
+    "a last comma": (GOOD.replace("\n", ",\n"), "has the unexpected column '' (no name)"),
+    "thousands": (GOOD.replace("3e5", '"300,000"'), "'300,000' in row 3 (Id 1463)"),
+    "a decimal comma": (GOOD.replace("1.5", '"1,5"'), "'1,5' in row 1"),
+    "a percentage": (GOOD.replace("2\n", "2%\n"), "'2%' in row 2"),
+    "hexadecimal": (GOOD.replace("2\n", "0x2\n"), "'0x2' in row 2"),
+    "a boolean": (GOOD.replace("2\n", "True\n"), "'True' in row 2"),
+    "a typographic minus": (GOOD.replace("-4", "\u22124"), r"'\u22124' in row 4"),
+    "form feeds": (GOOD.replace("\n", "\n\f"), "row 5 has 1; expected 2 values"),
+    "half a character": (GOOD.encode() + b"\xed\xa0\x80,1\n", "byte 0xed in line 6"),
     "long value": (GOOD.replace("1.5", "x" * 300), "'" + "x" * 37 + "...' in row 1"),
 }
 

@@ -94,10 +94,10 @@ SCRIPTS = {
 SEEN = {
     "gigabyte": [
         "hostile.py ran to its end.",
-        "bytes left out",
+        "characters left out",
         "of 1000000000 bytes are kept as outputs/step-0002.txt",
     ],
-    "noline": ["hostile.py ran to its end.", "bytes left out", "of 100000000 bytes are kept"],
+    "noline": ["hostile.py ran to its end.", "characters left out", "of 100000000 bytes are kept"],
     "binary": ["hostile.py ran to its end.", "\ufffd"],
     "escapes": ["hostile.py ran to its end.", "after"],
     "forking": ["hostile.py was stopped because it started more than 64 processes and threads."],

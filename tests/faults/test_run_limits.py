@@ -82,14 +82,17 @@ TROUBLE = (
 )
 
 
-def test_a_storm_over_workers_loses_no_trial_and_stays_below_the_limit(
+def test_a_storm_over_workers_loses_no_trial_while_a_refused_key_stops_its_model_alone(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
-    """Every second question is refused, cut off in the middle or failed when it is first asked."""
+    """Every second question to one model is refused, cut off in the middle or failed when it is
+    first asked; the key of the other model is refused."""
     asked: Counter[str] = Counter()
     arrived: list[float] = []
 
     def answer(request: Request) -> Entry:
+        if request.model == "refused":
+            return script.unauthorized(echo="sk-te***")
         arrived.append(time.time())
         asked[request.prompt] += 1
         kind = sum(int(word) for word in request.prompt.split() if word.isdigit())
@@ -103,19 +106,34 @@ def test_a_storm_over_workers_loses_no_trial_and_stays_below_the_limit(
     found = session(tmp_path)
     options = (
         "--mlab-model=openai/m",
+        "--mlab-model=openai/refused",
         f"--mlab-repeats={TRIALS}",
         f"--mlab-rpm={RPM}",
         "--mlab-gate=none",
         "-n2",
     )
     said = found.pytest(*FEW, *options, env=environment(server, MLAB_MODEL_WINDOW="1"))
-    assert said.ret == 0, said.out
-    assert f"mlab: openai/m {RPM} requests a minute" in said.out
-    assert Counter(trial["outcome"] for trial in results(found).values()) == {
-        "no_submission": TRIALS
-    }
+    assert said.ret == pytest.ExitCode.TESTS_FAILED, said.out
+    assert_the_storm_passed(found, said, arrived)
+    left = assert_its_model_stopped(found, said, server)
 
-    calls = [event for event in events(found) if isinstance(event, ModelCall)]
+    server.restart(lambda request: say("an answer"), key=KEY)
+    said = found.pytest("--mlab-resume=run", "--mlab-gate=none", env=environment(server))
+    assert said.ret == 0, said.out
+    assert found.summary()["missing"] == []
+    assert len(server.requests) == left * CALLS
+
+
+def assert_the_storm_passed(found: Session, said: Said, arrived: list[float]) -> None:
+    assert f"mlab: openai/m {RPM} requests a minute" in said.out
+    ended = {n: trial for n, trial in results(found).items() if "refused" not in n}
+    assert Counter(trial["outcome"] for trial in ended.values()) == {"no_submission": TRIALS}
+
+    calls = [
+        event
+        for event in events(found)
+        if isinstance(event, ModelCall) and event.model == "openai/m"
+    ]
     retries = TRIALS * CALLS // 2
     assert (len(calls), sum(call.retries for call in calls)) == (TRIALS * CALLS, retries)
     assert len(arrived) == TRIALS * CALLS + retries
@@ -127,32 +145,18 @@ def test_a_storm_over_workers_loses_no_trial_and_stays_below_the_limit(
         assert number <= RPM / 60 * (math.floor(moment - begin) + 1)
 
     assert all(call.waited > 0 for call in calls if call.retries)
-    for trial in results(found).values():
+    for trial in ended.values():
         used = trial["efficiency"]
         assert 0 < used["waited_seconds"] <= used["seconds"]
 
 
-def refusing(refusal: Entry) -> Callable[[Request], Entry]:
-    """A provider that serves every model but one."""
-    return lambda request: refusal if request.model == "refused" else say("an answer")
-
-
-def test_a_refused_key_stops_its_model_at_once_and_no_other(
-    tmp_path: Path, server: ScriptedServer
-) -> None:
-    server.restart(refusing(script.unauthorized(echo="sk-te***")), key=KEY)
-    found = session(tmp_path, calls=1)
-    models = ("--mlab-model=openai/refused", "--mlab-model=openai/good")
-    said = found.pytest(
-        *FEW, *models, "--mlab-repeats=4", "--mlab-gate=none", "-n2", env=environment(server)
-    )
-    assert said.ret == pytest.ExitCode.TESTS_FAILED, said.out
+def assert_its_model_stopped(found: Session, said: Said, server: ScriptedServer) -> int:
+    """The number of trials that were not started."""
     asked = Counter(request.model for request in server.requests)
-    assert asked["good"] == 4
     assert 1 <= asked["refused"] <= 2  # one of each worker, when both are on their way
-    ended = {name: trial["outcome"] for name, trial in results(found).items()}
-    assert {word for name, word in ended.items() if "good" in name} == {"no_submission"}
-    refused = Counter(word for name, word in ended.items() if "refused" in name)
+    refused = Counter(
+        trial["outcome"] for name, trial in results(found).items() if "refused" in name
+    )
     assert set(refused) == {"provider_error", "not_run"}
     assert refused["provider_error"] <= 2
     assert found.summary()["missing"][0]["reason"].startswith(
@@ -169,12 +173,12 @@ def test_a_refused_key_stops_its_model_at_once_and_no_other(
     assert "the rest: pytest --mlab-resume=run" in text
     assert fits(said.part("stopped")) == []
     assert found.junit()["mlab::stopped"].status == "failure"
+    return refused["not_run"]
 
-    server.restart(lambda request: say("an answer"), key=KEY)
-    said = found.pytest("--mlab-resume=run", "--mlab-gate=none", env=environment(server))
-    assert said.ret == 0, said.out
-    assert found.summary()["missing"] == []
-    assert len(server.requests) == refused["not_run"]
+
+def refusing(refusal: Entry) -> Callable[[Request], Entry]:
+    """A provider that serves every model but one."""
+    return lambda request: refusal if request.model == "refused" else say("an answer")
 
 
 def test_an_account_without_money_stops_what_needs_it(

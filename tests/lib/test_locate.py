@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -67,3 +70,49 @@ def test_an_entry_point_that_names_no_package_is_an_error(
         ConfigError, match=f"'demo-lab' of group pytest_mlab.suites names '{value}'"
     ):
         locate.entry_point_suites()
+
+
+PROBE = """
+import os, platformdirs, pwd
+from pytest_mlab.errors import ConfigError
+from pytest_mlab.lib.locate import default_cache_dir, writable_cache
+os.setgid(54321)  # after the imports: the account may not be allowed to read the interpreter
+os.setuid(54321)
+try:
+    print(writable_cache(default_cache_dir()))
+except ConfigError as error:
+    print("refused:", error)
+"""
+
+
+def in_an_account_without_entry(**environment: str) -> str:
+    """What the cache is for a user id that the password database does not know."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE],
+        env={"PATH": os.defpath, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to change the user id")
+def test_without_a_home_folder_the_message_names_the_options() -> None:
+    refused = in_an_account_without_entry()
+    assert refused.startswith("refused: there is no home folder for the cache")
+    assert "pytest --mlab-cache-dir=DIR, or with mlab prepare --cache-dir DIR" in refused
+    refused = in_an_account_without_entry(MLAB_CACHE_DIR="~/cache")
+    assert "write the path without ~" in refused
+    refused = in_an_account_without_entry(HOME="/")
+    assert "the cache /.cache/pytest-mlab cannot be written (/ is not" in refused
+    assert "--mlab-cache-dir=DIR" in refused
+    place = f"{tempfile.gettempdir()}/mlab-cache"
+    assert in_an_account_without_entry(MLAB_CACHE_DIR=place) == place
+
+
+def test_a_cache_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="--mlab-cache-dir=DIR"):
+        locate.writable_cache(tmp_path / "file" / "cache")
+    assert locate.writable_cache(tmp_path / "new" / "cache") == tmp_path / "new" / "cache"

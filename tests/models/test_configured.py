@@ -14,7 +14,6 @@ import pytest
 from pytest_mlab.core.budget import Usage
 from pytest_mlab.core.model_api import Message, ModelReply, ModelRequest
 from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
-from pytest_mlab.errors import BadRequestError
 from pytest_mlab.models.configured import applied
 from pytest_mlab.models.library import litellm
 from pytest_mlab.models.litellm_client import LitellmClient
@@ -69,22 +68,19 @@ def test_a_temperature_that_only_the_agent_wants_does_not_break_a_reasoning_mode
     assert "temperature" not in server.requests[0].body
 
 
-def test_a_temperature_that_an_unlisted_model_refuses_can_be_left_out(
-    server: ScriptedServer,
-) -> None:
+def test_a_temperature_that_an_unlisted_model_refuses_is_left_out(server: ScriptedServer) -> None:
     def answer(request: object) -> Any:
         refused = "temperature" in server.requests[-1].body
         return bad_request("Unsupported value: 'temperature'", "temperature") if refused else "ok"
 
     server.restart(answer)
-    with pytest.raises(BadRequestError, match="temperature"):
-        complete(ModelSettings("mine", "openai/x"))
-    assert (
-        complete(
-            ModelSettings("mine", "openai/x", {"additional_drop_params": ["temperature"]})
-        ).text
-        == "ok"
-    )
+    reply = complete(ModelSettings("mine", "openai/x"))
+    assert (reply.text, reply.retries) == ("ok", 1)
+    assert "temperature was left out" in reply.remark
+    # a user who knows it saves the first request
+    dropping = ModelSettings("mine", "openai/x", {"additional_drop_params": ["temperature"]})
+    reply = complete(dropping)
+    assert (reply.text, reply.retries) == ("ok", 0)
 
 
 def test_another_server_and_another_key(

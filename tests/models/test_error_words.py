@@ -144,3 +144,17 @@ def test_words(raised: str, said: str) -> None:
 def test_words_are_redacted_before_they_are_cut() -> None:
     text = f"{'x' * 590} {KEY}"
     assert KEY[:4] not in words(Exception(text), lambda text: text.replace(KEY, "[key]"))
+
+
+def test_a_call_in_the_handler_of_another_one_s_failure_has_its_own_headers(
+    server: ScriptedServer,
+) -> None:
+    request = ModelRequest(
+        MODELS[1], (Message("user", "hello"),), extra={"api_base": server.base_url[:-3]}
+    )
+    server.restart([script.rate_limited(retry_after=17)])
+    try:
+        LitellmClient(Retry(attempts=1)).complete(request)
+    except RateLimitError:
+        _, waits = _fails(server, MODELS[1], script.server_error(), script.server_error())
+    assert waits == [1.0]

@@ -142,7 +142,7 @@ class TestAMinute:
         limiter = bench.limiter(rpm=3, tpm=1000)
         limiter.enter(ask("x", max_tokens=900)).failed(ProviderDownError("gone"), 1.0)
         assert limiter.enter(ask("x", max_tokens=900)).waited == 0.0
-        assert limiter.enter(ask("x", max_tokens=75)).waited == 0.0
+        assert limiter.enter(ask("x", max_tokens=60)).waited == 0.0
         assert limiter.enter(ask("x", max_tokens=1)).waited > 50
 
     def test_a_request_above_the_limit_goes_alone_and_is_noted(self, bench: Bench) -> None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
+from agents.tools import ToolsAgent
 from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.model_api import Message, ModelReply, ModelRequest
 from pytest_mlab.models.litellm_client import LitellmClient
 from pytest_mlab.models.reasoning import put_back
 from pytest_mlab.models.retry import Retry
+from pytest_mlab.models.text_tools import TextTools
+from tests.support.fake_environment import FakeEnvironment, FakeModel
+from tests.support.scripted_server import Reply, Request, ScriptedServer, bad_request, call
 
 Json = dict[str, Any]
 TOOL = ActionSpec("List Files", "Lists.", {"type": "object", "properties": {}})
@@ -190,10 +195,57 @@ def test_a_provider_that_thinks_gets_its_field_also_where_the_thoughts_are_lost(
     assert "reasoning_content" not in messages[1]
 
 
+def test_a_provider_that_refuses_the_text_is_asked_without_it(server: ScriptedServer) -> None:
+    def answer(request: Request) -> Reply:
+        if any("reasoning_content" in message for message in request.body["messages"]):
+            return bad_request(
+                "messages.1: property 'reasoning_content' is unsupported", "messages"
+            )
+        return call(("List_Files", {}), text="<think>I wonder.</think>\n")
+
+    server.restart(answer)
+    client = LitellmClient(Retry(attempts=1))
+    reply = client.complete(ModelRequest("openai/strict", (GO,), tools=(TOOL,)))
+    assert [block["thinking"] for block in reply.reasoning] == ["I wonder."]
+    said = Message("assistant", "", reply.tool_calls, reasoning=reply.reasoning)
+    messages = (GO, said, Message("tool", "a.py", (), reply.tool_calls[0].id))
+    for _ in range(2):
+        client.complete(ModelRequest("openai/strict", messages, tools=(TOOL,)))
+    assert len(server.requests) == 4
+
+
+def test_the_tools_agent_keeps_a_provider_content_that_wants_its_reasoning_back(
+    server: ScriptedServer,
+) -> None:
+    """As DeepSeek's API in thinking mode: a call without its reasoning is a fault (400)."""
+
+    def answer(request: Request) -> Reply:
+        calls = [message for message in request.body["messages"] if "tool_calls" in message]
+        if any("reasoning_content" not in message for message in calls):
+            words = "Missing `reasoning_content` field in the assistant message with tool calls."
+            return bad_request(words, "messages")
+        done = ("Final_Answer", {"final_answer": "x"})
+        return replace(
+            call(("List_Files", {"dir_path": "."}) if len(calls) < 3 else done),
+            message={"reasoning_content": "I look."},
+        )
+
+    server.restart(answer)
+    client = TextTools(LitellmClient(Retry(attempts=1)))
+
+    class Direct(FakeModel):
+        def complete(self, prompt: Any, **options: Any) -> ModelReply:
+            return client.complete(ModelRequest("openai/deep", tuple(prompt), **options))
+
+    env = FakeEnvironment(Direct())
+    ToolsAgent().run(env)
+    assert [action.name for action in env.executed] == [*["List Files"] * 3, "Final Answer"]
+    assert all("tools" in request.body for request in server.requests)
+
+
 def test_thoughts_in_the_text_are_no_text(upstream: Upstream) -> None:
     talk = Talk(upstream, "openai/a")
-    told = {"content": "I think.\n</think>\n\nI look.", "reasoning_content": "First."}
-    reply = talk.ask(chat(**told))
+    reply = talk.ask(chat(content="I think.\n</think>\n\nI look.", reasoning_content="First."))
     assert reply.text == "I look."
     assert [block["thinking"] for block in reply.reasoning] == ["First.", "I think."]
     cut = chat(content="<think>I wonder <think>and</think> won")

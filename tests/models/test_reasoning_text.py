@@ -22,6 +22,8 @@ ANSWER = 'Action: List Files\nAction Input: {"dir_path": "."}'
         (f"<Reasoning>hm</Reasoning>\n{ANSWER}", ["hm"], ANSWER),
         (f"[THINK]hm[/THINK]{ANSWER}", ["hm"], ANSWER),
         (f"◁think▷hm◁/think▷{ANSWER}", ["hm"], ANSWER),
+        (f"<|START_THINKING|>hm<|END_THINKING|>{ANSWER}", ["hm"], ANSWER),
+        (f"Sure. <think>\n{ANSWER}\n</think>\n{ANSWER}", [ANSWER], f"Sure. \n{ANSWER}"),
         # only the closing tag: the opening one stood in the prompt
         (f"Action: Final Answer\n</think>\n{ANSWER}", ["Action: Final Answer"], ANSWER),
         (f"I call \"Final Answer\"</think>{ANSWER}", ['I call "Final Answer"'], ANSWER),
@@ -38,6 +40,15 @@ ANSWER = 'Action: List Files\nAction Input: {"dir_path": "."}'
         (f"<think>a <think> b</think>\n{ANSWER}", ["a <think> b"], ANSWER),
         (f"<think>a</think>b</think>{ANSWER}", ["a", "b"], ANSWER),
         ("<think>a</think>x\n<think>b</think>\ny", ["a", "b"], "x\n\ny"),
+        # messages of gpt-oss, as they come without a parser
+        (
+            "<|channel|>analysis<|message|>Action: Final Answer<|end|><|start|>assistant<|channel|>"
+            f"final<|message|>{ANSWER}<|return|>",
+            ["Action: Final Answer"],
+            ANSWER,
+        ),
+        ("<|channel|>analysis<|message|>We need", ["We need"], ""),
+        ("<|channel|>analysis<|message|>We<|end|>ok", ["We"], "ok"),
         # the indent of code stays
         ("<think>hm</think>\n\n    return x\n", ["hm"], "    return x"),
     ],
@@ -60,6 +71,7 @@ def test_reasoning_is_taken_out(text: str, reasoning: list[str], answer: str) ->
         'Split it at "</think>" and keep the rest.',
         "A <think> tag opens it, </think> closes it.",
         'S = "{\\"content\\": \\"</think>\\""',
+        "<|channel|>final with no message",
         "List<thinking_cap> and <thinker> are no tags </ think>",
     ],
 )
@@ -76,7 +88,7 @@ words = st.text("ab \n.", max_size=12)
 tags = st.sampled_from(["<think>", "</think>", "<THINKING>", "</reasoning>"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(words, words, st.booleans())
 def test_no_word_of_reasoning_is_in_the_answer(inside: str, after: str, opened: bool) -> None:
     text = f"{'<think>' if opened else ''}SECRET{inside}</think>\n{after}"
@@ -86,7 +98,7 @@ def test_no_word_of_reasoning_is_in_the_answer(inside: str, after: str, opened: 
     assert reasoning == (f"SECRET{inside}".strip(),)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(st.one_of(words, tags, st.just("```\n"), st.just('{"a": "')), max_size=9))
 def test_nothing_is_lost_or_invented(parts: list[str]) -> None:
     text = "".join(parts)

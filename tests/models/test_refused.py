@@ -118,6 +118,9 @@ def test_the_limit_of_an_answer_goes_out_by_its_other_name() -> None:
         {"max_completion_tokens": 5, "stop": ["x"]},
         "",
     )
+    left, remark = without({"max_tokens": 5}, {"max_tokens", "max_completion_tokens"})
+    assert left == {}
+    assert "max_tokens was left out" in remark
 
 
 # --- through litellm ---
@@ -183,6 +186,17 @@ def test_parallel_calls_are_excluded_here_where_the_provider_cannot(
         reply = TextTools(client()).complete(request)
         assert len(reply.tool_calls) == calls
         assert "parallel_tool_calls was left out" in reply.remark
+
+
+def test_a_server_that_refuses_everything_is_not_asked_for_ever(server: ScriptedServer) -> None:
+    server.restart(
+        lambda _: script.bad_request(
+            "'max_tokens', 'max_completion_tokens', 'stop' and 'temperature' are not supported"
+        )
+    )
+    with pytest.raises(BadRequestError, match="are not supported"):
+        client().complete(ask(stop=("x",), temperature=0.5, max_tokens=9))
+    assert len(server.requests) == 5
 
 
 def test_a_refused_tool_choice_is_no_refusal_of_tools(server: ScriptedServer) -> None:

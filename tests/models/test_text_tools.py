@@ -217,6 +217,26 @@ class Scripted:
         return ModelFacts(model, self.native, None)
 
 
+@pytest.mark.parametrize(
+    "name", ["functions.list_files", "List_Files<|channel|>json", "LIST-FILES"]
+)
+def test_names_and_arguments_are_read_as_they_are_meant(name: str) -> None:
+    for arguments in ({"path": "."}, '{"path": "."}', json.dumps('{"path": "."}')):
+        block = json.dumps({"name": name, "arguments": arguments})
+        for text in (f"<tool_call>\n{block}\n</tool_call>", f"```json\n{block}\n```"):
+            assert from_text(text, TOOLS) == (
+                "",
+                (ToolCall("call_0", "List Files", '{"path": "."}'),),
+            )
+
+
+def test_reasoning_does_not_go_out_as_text() -> None:
+    block = {"type": "thinking", "thinking": "SECRET"}
+    asked = ModelRequest("m", (*GO, Message("assistant", "x", reasoning=(block,))), tools=TOOLS)
+    assert "SECRET" not in str(as_text(asked))
+    assert all(not message.reasoning for message in as_text(asked).messages)
+
+
 def test_a_model_with_tools_is_left_alone() -> None:
     client = Scripted([LIST_CALL])
     request = ModelRequest("m", GO, tools=TOOLS)

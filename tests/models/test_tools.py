@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
 
 from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.model_api import Message, ModelRequest, ToolCall
 from pytest_mlab.models.litellm_client import LitellmClient
 from pytest_mlab.models.retry import Retry
-from pytest_mlab.models.tools import as_openai_messages, as_openai_tools
+from pytest_mlab.models.tools import as_openai_messages, as_openai_tools, called
 from tests.support.scripted_server import ScriptedServer, call, say
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -34,6 +37,19 @@ def test_a_call_comes_back_by_the_name_of_the_action(server: ScriptedServer) -> 
         "parameters": SCHEMA,
     }
     assert request.body["tool_choice"] == "required"
+
+
+@pytest.mark.parametrize(
+    "name", ["functions.edit_script_ai", "Edit_Script_AI<|channel|>commentary"]
+)
+@pytest.mark.parametrize(
+    "arguments", [{"path": "a.py"}, '{"path": "a.py"}', json.dumps('{"path": "a.py"}')]
+)
+def test_a_call_is_read_as_it_is_meant(name: str, arguments: object) -> None:
+    function = SimpleNamespace(name=name, arguments=arguments)
+    message = SimpleNamespace(tool_calls=[SimpleNamespace(id="c", function=function)])
+    [found] = called(SimpleNamespace(message=message), (EDIT,))
+    assert found == ToolCall("c", "Edit Script (AI)", '{"path": "a.py"}')
 
 
 def test_a_conversation_with_calls_goes_out_as_the_provider_wants_it(

@@ -143,7 +143,7 @@ def test_bad_ini_value_names_the_setting() -> None:
         parsed(ini={"mlab_repeats": 0})
 
     def broken(dest: str) -> Any:
-        raise TypeError("expects a string, got int")
+        raise ValueError("expects a string, got int")
 
     with pytest.raises(ConfigError, match="mlab_model in the ini file: expects a string"):
         resolve(lambda dest: None, broken)

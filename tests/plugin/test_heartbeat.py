@@ -9,6 +9,7 @@ from pytest_mlab.core.budget import Budget, Ledger, Usage
 from pytest_mlab.core.plan import Plan, RunSettings
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.plugin.heartbeat import WIDTH, Heartbeat, Progress
+from pytest_mlab.store import underway
 from pytest_mlab.store.events import (
     AgentEnded,
     Evaluation,
@@ -20,6 +21,7 @@ from pytest_mlab.store.events import (
     WorkspaceRestoring,
 )
 from pytest_mlab.store.rundir import RunDir
+from pytest_mlab.store.underway import Activity
 
 NOW = 1000.0
 LEDGER = Ledger(steps=3, usage=Usage(100, 10), cost=1.5, model_calls=2)
@@ -78,13 +80,51 @@ def test_every_event_says_something(tmp_path: Path) -> None:
         write(run, trial, event)
         said.append(lines(run)[1].partition(": ")[2])
     assert said == [
-        "at work, noted plan 1s ago",
+        "in the agent's own code, 1s",
         "step 3/7, $1.50, asked m 1s ago",
         "at work, went back to step 2 1s ago",
-        "being evaluated after 3 steps",
+        "being evaluated after 3 steps, 1s",
         "evaluated, score 0.25",
         "ending as success",
     ]
+
+
+def test_what_is_under_way_is_named(tmp_path: Path) -> None:
+    run = a_run(tmp_path, trials=1)
+    [trial] = run.plan.trials
+    folder = run.trial(trial).path
+    folder.mkdir(parents=True)
+
+    def said() -> str:
+        [_, *rest] = lines(run)
+        return rest[0].partition(": ")[2] if rest else ""
+
+    activity = Activity(folder, now=lambda: NOW - 45)
+    with activity.doing("preparing the data"):
+        assert said() == "preparing the data, 45s"
+    assert said() == ""
+    assert list(folder.iterdir()) == [], "a trial that has not begun leaves nothing"
+
+    write(run, trial, Note(t=NOW - 50, kind="plan", data={}))
+    with activity.doing("Edit Script (AI)", 4):
+        assert said() == "step 4/7, Edit Script (AI), 45s"
+        with activity.doing("waiting for the model", 4):
+            assert said() == "step 4/7, waiting for the model, 45s"
+        assert said() == "step 4/7, Edit Script (AI), 45s"
+    assert said() == "step 4/7, in the agent's own code, 45s"
+    call = ModelCall(t=NOW - 5, role="main", model="m", prompt="", seconds=1, ledger=LEDGER)
+    write(run, trial, call)
+    assert said() == "step 4/7, $1.50, in the agent's own code, 45s"
+    with activity.doing("Execute Script", 4):
+        assert said() == "step 4/7, $1.50, Execute Script, 45s"
+        write(run, trial, AgentEnded(t=NOW - 5, ended_by=EndedBy.SECONDS, ledger=LEDGER))
+        assert said() == "being evaluated after 3 steps, 5s"
+
+
+def test_a_torn_note_of_what_is_under_way_is_none(tmp_path: Path) -> None:
+    for text in ("", '{"what": "x"', "[]", '{"what": "x", "since": null, "step": 1}'):
+        (tmp_path / "now.json").write_text(text)
+        assert underway.read(tmp_path) is None
 
 
 def test_results_are_counted_by_outcome(tmp_path: Path) -> None:
@@ -101,7 +141,7 @@ def test_a_damaged_trace_is_said_and_does_no_harm(tmp_path: Path) -> None:
     folder = run.trial(run.plan.trials[0]).path
     folder.mkdir(parents=True)
     (folder / "trace.jsonl").write_text("{}\n")
-    assert "unreadable" in lines(run)[1]
+    assert "unreadable" in lines(run)[2]
 
 
 def test_many_trials_stay_few_and_short_lines(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ ADDED = {
 NATIVE = {
     "pyproject.toml": '[tool.pytest]\nmlab_agent = ["baseline"]\nmlab_repeats = 3\n',
     "pytest.toml": '[pytest]\nmlab_agent = ["baseline"]\nmlab_repeats = 3\n',
+    ".pytest.toml": '[pytest]\nmlab_agent = "baseline"\nmlab_repeats = "3"\n',
 }
 
 CASES: dict[str, tuple[dict[str, str], dict[str, str], list[str], int]] = {

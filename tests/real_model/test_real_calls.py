@@ -17,6 +17,8 @@ from pytest_mlab.errors import ContextWindowError
 from pytest_mlab.models.library import litellm
 from pytest_mlab.models.litellm_client import LitellmClient
 from pytest_mlab.models.text_tools import OPEN, TextTools
+from tests.models.test_tokens import REAL, calls
+from tests.support.chat_template import answer_text, prompt_text
 from tests.support.llama_server import CONTEXT, NAME, Counted, LlamaServer
 
 MODEL = f"openai/{NAME}"
@@ -162,3 +164,11 @@ def test_tools_by_text(model: LlamaServer, client: LitellmClient) -> None:
     # Whatever it says, nothing of it is lost: a call, or text without one.
     assert reply.text or reply.tool_calls
     assert OPEN not in reply.text or not reply.tool_calls
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_counts_that_estimates_are_compared_with(model: LlamaServer, name: str) -> None:
+    assert [
+        (model.tokens(prompt_text(request)), model.tokens(answer_text(reply)))
+        for request, reply in calls(name)
+    ] == REAL[name]

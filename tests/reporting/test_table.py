@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pytest_mlab.core.gate import GatePolicy
@@ -7,6 +8,7 @@ from pytest_mlab.core.plan import RunSettings
 from pytest_mlab.core.trial import Outcome, TrialId
 from pytest_mlab.reporting.figures import RunFigures
 from pytest_mlab.reporting.table import table
+from pytest_mlab.store.rundir import RunDir
 from tests.core.builders import a_result
 from tests.reporting.runs import BELOW, SETTINGS, SUCCESS, a_control, a_run, busy_results
 
@@ -40,7 +42,11 @@ def test_a_table_fits_an_old_terminal(tmp_path: Path) -> None:
     results += [a_control(k, SUCCESS, "a-task-with-a-very-long-name") for k in range(1, 13)]
     lines = table(RunFigures.of(a_run(tmp_path / "r", results), AGGREGATE))
     assert all(len(line) <= 80 and line.isascii() for line in lines if "x" * 60 not in line), lines
-    assert any("a-task-with-a-ver~" in line for line in lines)
+    at = lines.index("a-task-with-a-very-long-name", lines.index("agent my-own-agent, model"))
+    assert lines[at + 1].split()[:3] == ["0/12", "0.00-0.26", "12/12"]
+    wide = table(RunFigures.of(RunDir.open(tmp_path / "r"), AGGREGATE), width=120)
+    [row] = [line for line in wide if re.match("a-task-with-a-very-long-name +0/12", line)]
+    assert row.split()[1:] == lines[at + 1].split()
 
 
 def test_reasons_cannot_break_the_terminal(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,3 +104,48 @@ def test_waits_for_providers() -> None:
     assert "10m without waits for providers" in text.conditions(
         RunSettings(budget=Budget(50, 600.0, exclude_waits=True))
     )
+
+
+NAMES = (
+    "amp-parkinsons-disease-progression-prediction",
+    "amp-parkinsons-disease-progression-2",
+    "imdb",
+)
+
+
+AGENTS = ("research with openai/gpt-4o-mini", "research[retrieval=true] with openai/gpt-4o-mini")
+
+
+def test_names_that_do_not_fit_go_on_below_and_are_never_cut() -> None:
+    rows = [["task", "agent", "dollars"]]
+    rows += [[name, agent, "1.50"] for name in NAMES for agent in AGENTS]
+    for line, row in zip(text.grid(rows, [20], 140, gap=2), rows, strict=True):
+        assert re.split("  +", line) == row
+    lines = text.grid(rows, [20], 80, gap=2)
+    assert all(len(line) <= 80 for line in lines)
+    # figures stand below one another
+    assert len({line.index("1.50") for line in lines if "1.50" in line}) == 1
+    split = lines[0].index("agent")
+    for column, cut in ((0, slice(0, split)), (1, slice(split, 60))):
+        found = "".join(line[cut] for line in lines)
+        assert found.replace(" ", "") == "".join(row[column] for row in rows).replace(" ", "")
+
+
+def test_where_the_first_name_alone_is_too_long_it_is_in_one_piece() -> None:
+    rows = [[NAMES[0], "mini", "1"], ["imdb", "full", "2"]]
+    assert text.grid(rows, [3], 40) == [
+        NAMES[0],
+        " " * 32 + "mini   1",
+        "imdb" + " " * 28 + "full   2",
+    ]
+
+
+def test_the_first_column_has_a_least_width_and_others_their_own() -> None:
+    assert text.grid([["a", "1"], ["bb", "22"]], [3], least=[5]) == ["a       1", "bb     22"]
+    assert text.grid([["a", "b-cd", "1"]], [2], 8) == ["a b-   1", "  cd"]
+
+
+def test_the_width_is_that_of_the_terminal_and_at_least_80(monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, width in (("132", 132), ("40", 80)):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert text.terminal_width() == width

@@ -43,6 +43,21 @@ def test_hidden_paths_below_the_python_installation_are_not_seen(tmp_path: Path)
     ]
 
 
+@needs_bwrap
+def test_pip_fails_at_once_and_says_why(tmp_path: Path) -> None:
+    connection = Bubblewrap().open(SandboxSpec(tmp_path, "t"))
+    try:
+        argv = [connection.python, "-m", "pip", "install", "no-such-package"]
+        done = connection.execute(argv, timeout=60)
+    finally:
+        connection.close()
+    said = done.output.decode()
+    assert done.exit_status == 1, said
+    assert "Looking in links: /this-sandbox-has-no-network" in said
+    assert "Retrying" not in said
+    assert done.seconds < 10
+
+
 def test_every_copy_of_the_package_is_hidden(tmp_path: Path) -> None:
     left_over = tmp_path / "site-packages" / "pytest_mlab"
     left_over.mkdir(parents=True)

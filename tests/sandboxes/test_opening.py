@@ -8,6 +8,7 @@ from pytest_mlab.core.sandbox_api import Mount, SandboxSpec
 from pytest_mlab.core.task import Resources
 from pytest_mlab.errors import SandboxError
 from pytest_mlab.sandboxes.opening import (
+    OFFLINE,
     environment,
     make_mount_points,
     remove_mount_points,
@@ -75,6 +76,11 @@ def test_nothing_of_the_harness_but_what_describes_the_machine() -> None:
     assert (env["HOME"], env["TMPDIR"], env["PATH"]) == ("/tmp", "/tmp", "/usr/bin")
     assert env["OPENBLAS_CORETYPE"] == "Haswell"
     assert set(env) & set(host) == {"PATH", "HOME", "OPENBLAS_CORETYPE"}
+
+
+def test_installers_are_offline_only_without_network() -> None:
+    assert environment(Resources(), home="/h", network=False).items() >= OFFLINE.items()
+    assert not environment(Resources(), home="/h").keys() & OFFLINE.keys()
 
 
 def test_threads_follow_the_tasks_cpus() -> None:

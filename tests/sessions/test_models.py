@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.project import RUN, Project
-from tests.support.research_replies import research_reply, submit
+from tests.support.research_replies import submit
 from tests.support.scripted_server import ScriptedServer
 
 KEY = "sk-of-mine-0123456789"
@@ -23,7 +23,13 @@ api_key_env = "MINE_API_KEY"
 input_cost_per_token = 1e-6
 output_cost_per_token = 2e-6
 """
-OPTIONS = ("--mlab-agent=research", "--mlab-model=mine", "--mlab-max-steps=2", "--mlab-gate=none")
+OPTIONS = (
+    "--mlab-agent=research",
+    "--mlab-model=mine",
+    "--mlab-max-steps=2",
+    "--mlab-max-cost=1",
+    "--mlab-gate=none",
+)
 
 
 @pytest.fixture
@@ -42,34 +48,7 @@ def write(
     (project.path / file).write_text(text, encoding="utf-8")
 
 
-def test_an_alias_names_the_trial_and_its_settings_go_out_with_every_charged_call(
-    project: Project, server: ScriptedServer
-) -> None:
-    write(project, server)
-    replies = ["no format at all", research_reply("Execute Script", {"script_name": "train.py"})]
-    server.restart([*replies, submit()], key=KEY)
-    done = project.spawn(*OPTIONS, "--mlab-model-arg=max_tokens=77", "--mlab-max-cost=1", "-v")
-    assert done.ret == 0, done.outlines
-    done.stdout.fnmatch_lines(["*guess-research-mine-1*"])
-    assert {request.model for request in server.requests} == {"my-model"}
-    assert {
-        (body["temperature"], body["max_tokens"]) for body in (r.body for r in server.requests)
-    } == {(0.25, 77)}
-    ledger = project.result("guess/research--mine/1")["ledger"]
-    assert (ledger["steps"], ledger["model_calls"], len(server.requests)) == (2, 3, 3)
-    assert ledger["usage"]["completion_tokens"] == server.usage.completion_tokens
-    assert ledger["usage"]["prompt_tokens"] == server.usage.prompt_tokens
-    paid = server.usage.prompt_tokens * 1e-6 + server.usage.completion_tokens * 2e-6
-    assert ledger["cost"] == pytest.approx(paid)
-    [frozen] = json.loads((project.run_dir / "plan.json").read_text())["settings"]["models"]
-    assert (frozen["name"], frozen["model"]) == ("mine", "openai/my-model")
-    assert frozen["params"] == {"temperature": 0.25, "base_url": server.base_url, "max_tokens": 77}
-    assert [
-        f for f in project.run_dir.rglob("*") if f.is_file() and KEY.encode() in f.read_bytes()
-    ] == []
-
-
-def test_workers_agree_and_a_resumed_run_keeps_its_settings(
+def test_settings_of_an_alias_hold_for_all_workers_and_for_the_resumed_run(
     project: Project, server: ScriptedServer
 ) -> None:
     """The models' file is named in the ini file, as is one of their settings."""
@@ -78,11 +57,31 @@ def test_workers_agree_and_a_resumed_run_keeps_its_settings(
     )
     write(project, server, file="other.toml")
     server.restart(lambda _: submit(), key=KEY)
-    done = project.spawn(*OPTIONS, "--mlab-repeats=2", "-n", "2")
+    done = project.spawn(*OPTIONS, "--mlab-repeats=2", "-n", "2", "-v")
     assert done.ret == 0, done.outlines
+    done.stdout.fnmatch_lines(["*guess-research-mine-1*"])
+    assert {request.model for request in server.requests} == {"my-model"}
+    assert {
+        (body["temperature"], body["max_tokens"]) for body in (r.body for r in server.requests)
+    } == {(0.25, 77)}
+    ledgers = [project.result(f"guess/research--mine/{n}")["ledger"] for n in (1, 2)]
+    tokens = [
+        sum(ledger["usage"][kind] for ledger in ledgers)
+        for kind in ("prompt_tokens", "completion_tokens")
+    ]
+    assert tokens == [server.usage.prompt_tokens, server.usage.completion_tokens]
+    paid = tokens[0] * 1e-6 + tokens[1] * 2e-6
+    assert sum(ledger["cost"] for ledger in ledgers) == pytest.approx(paid)
+    [frozen] = json.loads((project.run_dir / "plan.json").read_text())["settings"]["models"]
+    assert (frozen["name"], frozen["model"]) == ("mine", "openai/my-model")
+    assert frozen["params"] == {"temperature": 0.25, "base_url": server.base_url, "max_tokens": 77}
+    assert [
+        f for f in project.run_dir.rglob("*") if f.is_file() and KEY.encode() in f.read_bytes()
+    ] == []
+
     shutil.rmtree(project.trial("guess/research--mine/2"))
     write(project, server, file="other.toml", **{"0.25": "0.75"})
-    again = project.spawn(f"--mlab-resume={RUN}", *OPTIONS, "--mlab-repeats=2", run_dir=False)
+    again = project.run(f"--mlab-resume={RUN}", *OPTIONS, "--mlab-repeats=2", run_dir=False)
     again.stderr.fnmatch_lines(
         [
             "*params of the model mine was {'temperature': 0.25, *}, is {'temperature': 0.75, *};"
@@ -90,6 +89,7 @@ def test_workers_agree_and_a_resumed_run_keeps_its_settings(
         ]
     )
     asked = len(server.requests)
+    # in a process of its own: litellm leaves this one without its list of plugins
     done = project.spawn(f"--mlab-resume={RUN}", "--mlab-gate=none", run_dir=False)
     assert done.ret == 0, done.outlines
     assert [request.body["temperature"] for request in server.requests[asked:]] == [0.25]

@@ -5,7 +5,24 @@ from __future__ import annotations
 import json
 import shutil
 
+import pytest
+
+from pytest_mlab import cli
 from tests.support.project import RUN, Project
+
+SLOW = """\
+from pytest_mlab import Action
+
+
+class Slow:
+    needs_model = False
+
+    def run(self, env):
+        env.note("plan", {})
+        content = "import time; time.sleep(1.5)"
+        env.execute(Action("Write File", {"file_name": "slow.py", "content": content}))
+        env.execute(Action("Execute Script", {"script_name": "slow.py"}))
+"""
 
 
 def test_finished_trials_are_reported_and_not_run_again(project: Project) -> None:
@@ -33,6 +50,18 @@ def test_a_finished_run_is_judged_again_by_another_gate(project: Project) -> Non
     result = project.run(f"--mlab-resume={RUN}", "--mlab-gate=aggregate", run_dir=False)
     assert result.ret == 0, result.stdout.str()
     assert result.parseoutcomes()["below"] == 1
+
+
+def test_a_resumed_run_is_judged_as_it_was_started(project: Project) -> None:
+    (project.path / "pytest.ini").write_text("[pytest]\naddopts = --mlab-gate=trial\n")
+    project.agent("slow", SLOW)
+    # what goes on is named, and not what was noted last
+    result = project.spawn("--mlab-agent=slow", "--mlab-gate=none", "--mlab-heartbeat=0.3s")
+    assert result.ret == 0, result.stdout.str()
+    result.stdout.fnmatch_lines(["  guess-slow-1: step 2/50, Execute Script, *s"])
+    result = project.run(f"--mlab-resume={RUN}", "--mlab-allow-nothing", run_dir=False)
+    assert result.ret == 0, result.stdout.str()
+    result.stdout.fnmatch_lines(["gate none: recorded only"])
 
 
 def test_the_same_command_again_with_resume_alone(project: Project) -> None:
@@ -73,3 +102,42 @@ def test_the_limits_of_the_whole_run_may_be_others_and_a_trials_may_not(project:
     result = project.run(*same, "--mlab-exclude-waits", run_dir=False)
     assert result.ret == 4
     result.stderr.fnmatch_lines(["ERROR: *budget was *exclude_waits=False*"])
+
+
+def test_a_retry_runs_chosen_outcomes_again_and_counts_once(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.run("--mlab-agent=reference", "--mlab-repeats=3")
+    for repeat, outcome in (("1", "infra_error"), ("2", "provider_error")):
+        file = project.trial(f"guess/reference/{repeat}") / "result.json"
+        result = json.loads(file.read_text(encoding="utf-8"))
+        result["outcome"] = outcome
+        result["ledger"]["cost"] = 0.25
+        file.write_text(json.dumps(result), encoding="utf-8")
+
+    kept = project.run(f"--mlab-resume={RUN}", run_dir=False)
+    text = " ".join(kept.stdout.str().split())
+    printed = f"pytest --mlab-resume={RUN} --mlab-retry=infra,provider"
+    assert f"2 trials ended as infra_error or provider_error; {KEPT} {printed}" in text
+    assert project.summary()["earlier_attempts"]["attempts"] == 0
+
+    # The command as it is printed; -k leaves trials out, which keep their results.
+    words = printed.split()[1:]
+    project.run(*words, "-k", "reference-1", run_dir=False)
+    assert project.result("guess/reference/2")["outcome"] == "provider_error"
+    again = project.run(*words, run_dir=False)
+    assert again.ret == 0, again.stdout.str()
+    again.stdout.fnmatch_lines(["2 earlier attempts of 2 trials put aside, *$0.50*"])
+    summary = project.summary()
+    assert summary["earlier_attempts"] == {"attempts": 2, "trials": 2, "cost_usd": 0.5}
+    assert summary["planned"] == 3
+    assert list(project.result("guess/reference/1")["id"].values())[-1] == 1
+    capsys.readouterr()
+    assert cli.main(["show", str(project.run_dir)]) == 0
+    shown = capsys.readouterr().out
+    assert "guess-reference-1  success (earlier attempts: infra_error)" in shown
+    assert cli.main(["show", str(project.run_dir), "guess-reference-1"]) == 0
+    assert "earlier attempt, infra_error: " in capsys.readouterr().out
+
+
+KEPT = "a resumed run keeps that result; to run them again:"

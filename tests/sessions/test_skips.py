@@ -17,17 +17,32 @@ def needs_package(project: Project, task: str = "guess") -> None:
 
 def test_a_missing_package_is_a_skip_with_the_command(project: Project) -> None:
     needs_package(project)
-    result = project.run("--mlab-agent=reference", "-rs")
-    assert result.ret == 0
+    result = project.run("--mlab-agent=reference", "-rs", "-v")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(
         [
+            "mlab::guess-reference SKIPPED*",
+            "mlab::suite-reference SKIPPED*",
+            "mlab::nothing-ran FAILED*",
+            "MISSING: 1 of 1 planned trial did not run",
+            "gate trial: INCOMPLETE",
+            "NOTHING RAN: none of 1 planned trial shows what its agent can do; 1 not_run: *",
             "SKIPPED *: the task guess needs no-such-package>=2; to fix: python -m pip install"
-            " 'no-such-package>=2'"
+            " 'no-such-package>=2'",
         ]
     )
-    result.stdout.fnmatch_lines(
-        ["MISSING: 1 of 1 planned trial did not run", "gate trial: INCOMPLETE"]
-    )
+    assert project.junit()["mlab::guess-reference"].status == "skipped"
+    assert project.junit()["mlab::nothing-ran"].status == "failure"
+
+
+def test_nothing_that_ran_can_be_allowed_and_is_said_under_every_gate(project: Project) -> None:
+    needs_package(project)
+    result = project.run("--mlab-agent=reference", "--mlab-gate=aggregate", "--mlab-allow-nothing")
+    assert result.ret == 0
+    assert dict(result.parseoutcomes()) == {"skipped": 3}
+    result.stdout.fnmatch_lines(["NOTHING RAN: *"])
+    result = project.run("--mlab-resume=run", "--mlab-gate=none", run_dir=False)
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def needy_agent(project: Project) -> None:
@@ -64,7 +79,7 @@ def test_strict_makes_an_agent_s_missing_package_an_error(project: Project) -> N
 def test_the_other_tasks_run(project: Project) -> None:
     needs_package(project, "third")
     result = project.run("--mlab-agent=reference", "--mlab-gate=none")
-    assert result.parseoutcomes()["skipped"] == 1
+    assert result.parseoutcomes()["skipped"] == 2  # the trial, and the verdict about it
     assert project.result("guess/reference/1")["outcome"] == "success"
     assert project.summary()["missing"][0]["trial"] == "third-reference-1"
 
@@ -86,9 +101,9 @@ def test_a_ci_job_with_nothing_left_to_run_fails(
     needs_package(project)
     monkeypatch.setenv("CI", "true")
     result = project.run("--mlab-agent=reference", *workers)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(
-        ["FAILED mlab::nothing-ran - all 1 trials were skipped: the task guess needs *"]
+        ["FAILED mlab::nothing-ran - NOTHING RAN: none of 1 planned trial shows what *"]
     )
 
 
@@ -102,7 +117,7 @@ def test_a_ci_job_with_something_left_passes(
 
 def test_a_missing_key_is_a_skip(project: Project) -> None:
     result = project.spawn("--mlab-model=gpt-4-turbo", "-rs")
-    assert result.ret == 0
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(
         ["*gpt-4-turbo needs OPENAI_API_KEY; to fix: export OPENAI_API_KEY=<your key>"]
     )
@@ -111,7 +126,7 @@ def test_a_missing_key_is_a_skip(project: Project) -> None:
 def test_data_that_cannot_be_prepared_is_a_skip(project: Project) -> None:
     (project.path / "occupied").write_text("no folder")
     result = project.run("--mlab-agent=reference", "-rs", "--mlab-cache-dir=occupied/cache")
-    assert result.ret == 0, result.stdout.str()
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED, result.stdout.str()
     result.stdout.fnmatch_lines(
         ["SKIPPED *the data of guess (mini) cannot be *to fix: mlab prepare guess --data mini*"]
     )

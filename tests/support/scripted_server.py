@@ -64,6 +64,8 @@ class Reply:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     tools: tuple[tuple[str, str], ...] = ()
+    message: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the answer's message."""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     error: Mapping[str, Any] = field(default_factory=dict)
@@ -363,7 +365,8 @@ def _usage_json(usage: Usage) -> dict[str, Any]:
 
 
 def _completion(request: Request, reply: Reply, usage: Usage | None) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    said = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    message: dict[str, Any] = {**said, **reply.message}
     if reply.tools:
         message["tool_calls"] = _tool_calls(request, reply)
     choice = {

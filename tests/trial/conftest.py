@@ -178,6 +178,7 @@ def make_trial(tmp_path: Path) -> Iterator[MakeTrial]:
         no_model: bool = False,
         connection: Connection | None = None,
         resources: Resources = AMPLE,
+        network: bool = True,
     ) -> Trial:
         write_files(tmp_path / "task" / "env", env or {})
         files = write_files(tmp_path / "public", public or {})
@@ -209,6 +210,7 @@ def make_trial(tmp_path: Path) -> Iterator[MakeTrial]:
             model=None if no_model else fake,
             scripts=lambda name: [Action("Final Answer", {"final_answer": name})],
             on_runaway=runaway,
+            network=network,
             now=lambda: 0.0,
         )
         return Trial(environment, workspace, account, trial_dir, store, fake, clock, journal)

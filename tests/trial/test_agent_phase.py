@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -122,6 +123,16 @@ def test_packages_that_are_there(task: Task) -> None:
     assert inside.asked == ("numpy", "torch")
 
 
+def test_what_else_is_installed_is_found_too(task: Task) -> None:
+    inside = Inside(json.dumps({"python": "3.12.1", "numpy": "2.0.1"}).encode())
+    connection = cast(Connection, inside)
+    found = check_packages(task, make("docker"), connection, also=["numpy", "torch"])
+    assert found == {"python": "3.12.1", "numpy": "2.0.1"}
+    own = check_packages(task, make("local"), connection, also=["pytest", "scikit-learn", "absent"])
+    names = ("pytest", "scikit-learn")
+    assert own == {"python": platform.python_version(), **{n: metadata.version(n) for n in names}}
+
+
 def test_no_process_for_a_task_without_requirements(task: Task) -> None:
     inside = Inside(b"")
     ask(task, inside)
@@ -181,7 +192,7 @@ def test_last_words_of_a_crash_are_its_place(tmp_path: Path) -> None:
         "Fatal Python error: Segmentation fault\n\nCurrent thread 0x7f (most recent call first):\n"
         '  File "/usr/lib/python3/ctypes/__init__.py", line 519 in string_at\n'
         '  File "/home/me/agents/mine.py", line 16 in run\n'
-        '  File "/site-packages/pytest_mlab/trial/agent_phase.py", line 160 in _outcome_of\n'
+        '  File "/site-packages/pytest_mlab/trial/agent_phase.py", line 160 in run_agent\n'
         '  File "/usr/lib/python3/runpy.py", line 3 in <module>\n\n'
         "Extension modules: numpy.random, scipy.special (total: 2)\n"
     )

@@ -160,16 +160,8 @@ def test_it_is_what_agents_are_written_for(make_trial: MakeTrial) -> None:
     assert env.budget.max_steps == 9
     assert env.log_dir == trial.dir.path / "logs"
     assert env.script("reference") == [Action("Final Answer", {"final_answer": "reference"})]
-    assert len(env.actions) == 17
+    assert len(env.actions) == 18
     assert env.model is trial.model
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(5 * 3600, "5 hours of time"), (5400, "90 minutes of time"), (30, "30 seconds of time")],
-)
-def test_limits_read_well(seconds: float, said: str) -> None:
-    assert said in module.limits_text(Budget(max_seconds=seconds))
 
 
 def test_no_model_is_an_error_that_names_the_option(make_trial: MakeTrial) -> None:

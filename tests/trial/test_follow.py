@@ -8,7 +8,9 @@ import pytest
 
 from pytest_mlab.store.events import Event, Note
 from pytest_mlab.store.journal import Journal
-from pytest_mlab.trial.follow import Follower
+from pytest_mlab.trial.follow import Follower, LogFollower
+
+KEY = "sk-not-a-real-key-0123456789"
 
 
 def note(number: int) -> Note:
@@ -71,3 +73,22 @@ def test_what_the_callback_raises_passes_and_its_event_does_not_come_again(tmp_p
         follower.catch_up()
     follower.catch_up()
     assert seen == [note(0), note(1)]
+
+
+def test_a_log_comes_in_whole_lines_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    seen: list[str] = []
+    follower = LogFollower(tmp_path / "agent.log", seen.append)
+    follower.catch_up()
+    with open(tmp_path / "agent.log", "a", encoding="utf-8", buffering=1) as file:
+        file.write(f"caf\u00e9\nmy key is {KEY[:9]}")
+        file.flush()
+        follower.catch_up()
+        assert seen == ["caf\u00e9\n"]
+        file.write(f"{KEY[9:]}, and")
+        file.flush()
+        follower.catch_up()
+    follower.catch_up(ended=True)
+    assert seen[1:] == ["my key is [OPENAI_API_KEY], and"]

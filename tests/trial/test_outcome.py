@@ -116,7 +116,7 @@ def test_facts_of_a_trace_that_breaks_off() -> None:
 
 def test_a_trace_names_the_models_whose_tools_went_by_text() -> None:
     def call(model: str, *, fell_back: bool) -> ModelCall:
-        more = {"role": "main", "prompt": "", "seconds": 1.0, "ledger": Ledger()}
+        more: dict[str, Any] = {"role": "main", "prompt": "", "seconds": 1.0, "ledger": Ledger()}
         return ModelCall(t=3.0, model=model, fell_back=fell_back, **more)
 
     asked = [call("m", fell_back=True), call("n", fell_back=False), call("m", fell_back=True)]

@@ -185,6 +185,11 @@ def test_the_editor_gets_the_terminal_as_programs_expect_it(desk: Desk, tmp_path
         assert desk.modes == held
 
 
+def test_the_editor_keeps_line_endings(desk: Desk) -> None:
+    text = "a\r\nb\rc\n\x0c"
+    assert desk.person(editor="true").edit(text, "a.py") == text
+
+
 @pytest.mark.parametrize("editor", ["", "false", "/no/such/editor"])
 def test_no_editor_and_a_broken_one_are_said(desk: Desk, editor: str) -> None:
     person = desk.person(editor=editor)

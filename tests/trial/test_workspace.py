@@ -121,6 +121,10 @@ def outside(tmp_path: Path) -> Path:
         ("file-link", "leads out"),
         ("chain", "leads out"),
         ("/etc/passwd", "absolute"),
+        ("/workspace2/secret", "absolute"),
+        ("/workspace/../work2/secret", "leads out"),
+        ("/workspace/link/secret", "leads out"),
+        ("/inside/../../etc/passwd", "leads out"),
         ("", "is not a path"),
         ("a\0b", "is not a path"),
         ("x" * 5000, "cannot be a path"),
@@ -133,6 +137,7 @@ def test_paths_that_lead_out_are_refused(
     (workspace.root / "link").symlink_to(outside)
     (workspace.root / "file-link").symlink_to(outside / "secret")
     (workspace.root / "chain").symlink_to("link/secret")
+    workspace.inside = "/inside"
     for use in (
         workspace.locate,
         lambda p: workspace.read(p, 10),
@@ -162,12 +167,25 @@ def test_no_path_gets_out(tmp_path: Path, parts: list[str]) -> None:
         (root / "a" / "up").symlink_to("../../work2/secret")
     else:
         workspace = Workspace(root, mounts=(), public={}, read_only=())
-    path = "/".join(parts)
+    path = "/".join(parts) if not parts or parts[0] != "self" else "/workspace/" + "/".join(parts)
     try:
         found = workspace.locate(path)
     except PathRefused:
         return
     assert os.path.commonpath([os.path.realpath(found), root]) == str(root)
+
+
+@pytest.mark.parametrize("base", ["/workspace", "/inside/it", "//workspace", "{root}"])
+def test_absolute_paths_of_the_workspace_are_relative_ones(tmp_path: Path, base: str) -> None:
+    workspace = make(tmp_path, {"a/b": b"x"})
+    workspace.inside = "/inside/it"
+    base = base.format(root=workspace.root)
+    assert workspace.read(f"{base}/a/b", 9) == b"x"
+    assert workspace.resolve(f"{base}//a/../a/b").rel == "a/b"
+    workspace.write(f"{base}/new/c", b"y")
+    assert (workspace.root / "new" / "c").read_bytes() == b"y"
+    for folder in (base, f"{base}/", f"{base}/."):
+        assert workspace.listdir(folder) == ["a/", "new/"]
 
 
 def test_links_inside_are_followed(tmp_path: Path) -> None:

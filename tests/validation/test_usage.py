@@ -46,7 +46,9 @@ def test_memory_of_the_largest_process(sandbox: MeteredSandbox, connection: Conn
 
 def test_output_and_status_are_the_commands(connection: Connection) -> None:
     code = "import sys; sys.stdout.write(sys.stdin.read() * 2); sys.exit(3)"
-    done = connection.execute([connection.python, "-c", code], stdin=b"ab\n")
+    pieces: list[bytes] = []
+    done = connection.execute([connection.python, "-c", code], stdin=b"ab\n", sink=pieces.append)
+    assert b"".join(pieces) == done.output
     assert (done.output, done.output_bytes, done.exit_status, done.killed_for) == (
         b"ab\nab\n",
         6,

@@ -14,8 +14,8 @@ from importlib import import_module
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
-from pytest_mlab.errors import DataUnavailable, SuiteError
-from pytest_mlab.lib.locate import DEFAULT_SUITE, default_cache_dir
+from pytest_mlab.errors import ConfigError, DataUnavailable, SuiteError
+from pytest_mlab.lib.locate import DEFAULT_SUITE, default_cache_dir, entry_point_suites, search_path
 
 FOREIGN = "mlagentbench"
 """The kind of source that a task in MLAgentBench's format has."""
@@ -118,18 +118,33 @@ def prepare_command(task: Task, options: Options, *, accept: str = "") -> str:
     suite = suite_of(task)
     if suite != DEFAULT_SUITE:
         words += ["--suite", suite]
-    if options.cache != default_cache_dir():
+    if options.cache != _default_cache():
         words += ["--cache-dir", str(options.cache)]
     if accept:
         words += ["--accept-rules", accept]
     return shlex.join(words)
 
 
+def _default_cache() -> Path | None:
+    try:
+        return default_cache_dir()
+    except ConfigError:
+        return None  # no home folder: every cache has to be named
+
+
 def suite_of(task: Task) -> str:
-    """What ``--suite`` has to say for a task: its suite's name, or the folder of those in
-    MLAgentBench's format."""
+    """What ``--suite`` has to say for a task: its suite's name where that is found by name from the
+    current folder, else the suite's folder."""
     sources = [source for variant in task.variants.values() for source in variant.sources]
-    return next((str(Path(s.ref).parent) for s in sources if s.kind == FOREIGN), task.suite)
+    for source in sources:
+        if source.kind == FOREIGN:
+            return str(Path(source.ref).parent)
+    home = task.folder.resolve().parent
+    # A suite that was named by its path has its folder's name; one of a package may have another.
+    if home.name != task.suite or task.suite in entry_point_suites():
+        return task.suite
+    named = [(folder / task.suite).resolve() for folder in search_path(Path.cwd(), "task_suites")]
+    return task.suite if home in named else str(home)
 
 
 def size_text(source: Source) -> str:

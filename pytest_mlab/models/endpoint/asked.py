@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,14 +13,11 @@ from pytest_mlab.models.endpoint.offered import Kind
 from pytest_mlab.models.endpoint.suited import needs_facts, suited
 from pytest_mlab.models.takes import takes
 
-_FAST = re.compile(
-    r"(?:^|[-_/.:])(?:haiku|mini|nano|small|lite|flash|fast|instant)(?:$|[-_/.:\d])", re.IGNORECASE
-)
-
 
 @dataclass(frozen=True)
 class Asked:
-    """One completion. ``model`` is the name that the program used; ``left_out`` says what of the
+    """One completion. ``model`` is the name that the program used, ``role`` that of the trial's
+    model which answers; ``left_out`` says what of the
     request does not go to the model; ``places`` are those of each message's blocks, for a message
     that has any; ``kinds`` are the tools that are no functions in the program's eyes;
     ``shows_reasoning``: the program does not forbid it in the answer; ``on_response`` is told the
@@ -29,6 +25,7 @@ class Asked:
 
     model: str
     messages: tuple[Message, ...]
+    role: Role = "main"
     places: tuple[tuple[str, ...], ...] = ()
     temperature: float | None = None
     max_tokens: int | None = None
@@ -43,11 +40,6 @@ class Asked:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     shows_reasoning: bool = True
     on_response: Callable[[Json], None] = lambda response: None
-
-    @property
-    def role(self) -> Role:
-        """``fast`` for a name that providers give their small models, ``main`` for any other."""
-        return "fast" if _FAST.search(self.model) else "main"
 
     def suited_to(self, model: Model) -> Asked:
         """As the trial's model takes it; ``left_out`` says what is lost."""

@@ -10,7 +10,7 @@ import socket
 import socketserver
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -23,6 +23,7 @@ from pytest_mlab.models.endpoint import chat, messages, responses
 from pytest_mlab.models.endpoint.asked import Asked
 from pytest_mlab.models.endpoint.body import Refused
 from pytest_mlab.models.endpoint.kept import Kept
+from pytest_mlab.models.endpoint.roles import Names, role_of, shown
 from pytest_mlab.models.tokens import prompt_tokens
 
 MAX_BODY = 64 << 20
@@ -45,12 +46,14 @@ _COUNT = "/messages/count_tokens"
 class Endpoint:
     """Listens at ``path`` from the moment it is made; requests wait for :meth:`serve`.
 
-    ``models`` are the names that a program may ask for, the main model first. Every user of the
-    machine may connect, because a container has a user of its own."""
+    ``names`` are those of the trial's models, by their roles, the main model's first; any other
+    name is answered as well, see :func:`pytest_mlab.models.endpoint.roles.role_of`. Every user of
+    the machine may connect, because a container has a user of its own."""
 
-    def __init__(self, path: Path, models: Sequence[str]) -> None:
+    def __init__(self, path: Path, names: Names) -> None:
         self.path = path
-        self.models = tuple(dict.fromkeys(name for name in models if name))
+        self.names = names
+        self.models = shown(names)
         self.answerer: Answerer | None = None
         self.kept = Kept()
         self._server = _Server(path, self)
@@ -177,7 +180,11 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             asked = api.read(fields)
         thinks = not {"thinking", "reasoning_effort"}.isdisjoint(asked.extra)
-        return replace(asked, messages=kept.with_reasoning(asked.messages, signed=thinks))
+        return replace(
+            asked,
+            role=role_of(asked.model, self.server.endpoint.names),
+            messages=kept.with_reasoning(asked.messages, signed=thinks),
+        )
 
     def _answer(self, name: str, asked: Asked) -> ModelReply:
         answerer = self.server.endpoint.answerer

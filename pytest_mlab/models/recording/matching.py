@@ -44,11 +44,13 @@ VOLATILE: tuple[tuple[str, re.Pattern[str]], ...] = (
             re.ASCII,
         ),
     ),
-    ("<size>", re.compile(r"\b\d+ bytes(?= are kept as| left out| of \d+ bytes)")),
+    # Of the task's text; earlier versions did not have it.
+    ("", re.compile(r"\n\nThe sandbox has Python 3[^\n]*")),
+    ("<size>", re.compile(r"\b\d+ (?:bytes|characters)(?= are kept as| left out| of \d+ bytes)")),
 )
 """What is replaced before requests are compared: points in time, times of day and of progress bars,
-rates, durations, files below /tmp, addresses in memory, process numbers, and the sizes in the
-environment's notes on cut outputs."""
+rates, durations, files below /tmp, addresses in memory, process numbers, what the task's text says
+of the sandbox, and the sizes in the environment's notes on cut outputs."""
 
 SCREEN = 24
 """Lines of a difference at most."""

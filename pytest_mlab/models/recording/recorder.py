@@ -51,6 +51,7 @@ class RecordingClient:
         except OSError as error:
             raise StoreError(
                 f"the recording takes no more calls ({error}); free the disk and resume the run"
+                " with --mlab-retry=infra"
             ) from error
 
 

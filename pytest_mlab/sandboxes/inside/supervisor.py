@@ -932,12 +932,14 @@ def run_interactively(source: str, name: str, scope: Json, flags: int) -> tuple[
     import __future__
 
     import ast
+    import io
     import linecache
     import traceback
 
     # The code is in no file, and tracebacks take their source lines from here. An entry without a
-    # modification time survives linecache.checkcache().
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    # modification time survives linecache.checkcache(). Lines end in \n only: str.splitlines() also
+    # ends one at a form feed.
+    linecache.cache[name] = (len(source), None, io.StringIO(source).readlines(), name)
     future = 0
     for feature in __future__.all_feature_names:
         future |= getattr(__future__, feature).compiler_flag

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
-import json
-from collections.abc import Callable, Mapping
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pytest_mlab.core.actions import Action, ActionSpec
 from pytest_mlab.core.agent_api import Person
+from pytest_mlab.core.calls import action_name, fitting, unknown
 from pytest_mlab.core.model_api import Model
 from pytest_mlab.core.sandbox_api import Connection
 from pytest_mlab.core.task import Resources
@@ -17,6 +18,7 @@ from pytest_mlab.errors import BadRequestError, ConfigError, ContextWindowError,
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.store.trialdir import TrialDir
 from pytest_mlab.trial.account import Account
+from pytest_mlab.trial.actions.file_text import NotText
 from pytest_mlab.trial.workspace import PathRefused, Workspace
 
 SHOWN = 30_000
@@ -43,10 +45,10 @@ class ActionAnswer(NamedTuple):
 class ActionContext:
     """The trial as actions see it.
 
-    ``limits`` are the sandbox's. ``step`` is the number of the current step, which may run a
-    command for ``timeout`` seconds (None: as long as the trial has time). ``backups`` names the
-    versions that edits replaced, by file, oldest first (None: there was no file). ``helper``
-    answers Request Help."""
+    ``limits`` and ``network`` are the sandbox's. ``step`` is the number of the current step, which
+    may run a command for ``timeout`` seconds (None: as long as the trial has time). ``backups``
+    names the versions that edits replaced, by file, oldest first (None: there was no file).
+    ``helper`` answers Request Help."""
 
     workspace: Workspace
     connection: Connection
@@ -58,6 +60,7 @@ class ActionContext:
     timeout: float | None = None
     backups: dict[str, list[str | None]] = field(default_factory=dict)
     backup_count: int = 0
+    network: bool = True
     helper: Person | None = None
 
     def keep(self, fd: int) -> str:
@@ -66,6 +69,8 @@ class ActionContext:
         name = f"{self.backup_count:04d}"
         with open(self.trial.backups / name, "x+b") as file:
             copy_content(fd, file.fileno())
+            # Undoing an edit makes a file again that was deleted meanwhile.
+            os.fchmod(file.fileno(), stat.S_IMODE(os.fstat(fd).st_mode) | stat.S_IRUSR)
         return name
 
 
@@ -83,22 +88,28 @@ class ActionDefinition:
 
 
 def action(
-    name: str, summary: str, *, returns: str, order: int = 1000, **arguments: tuple[type, str]
+    name: str,
+    summary: str,
+    *,
+    returns: str,
+    order: int = 1000,
+    optional: Sequence[str] = (),
+    **arguments: tuple[type, str],
 ) -> Callable[[ActionFunction], ActionDefinition]:
     """Make the decorated function an action.
 
     ``name``, ``summary`` (a sentence) and ``returns`` (what the observation holds) are for the
-    agent. ``arguments`` are ``name=(str or int, description)``; all are required, and the function
-    gets them checked, by name. It returns the observation's text, or an :class:`ActionAnswer`, and
-    raises :class:`ActionError` with a text for the agent. Agents see actions by ``order``: those of
-    pytest-mlab have 10 to 170."""
+    agent. ``arguments`` are ``name=(str or int, description)``; those in ``optional`` may be left
+    out. The function gets them checked, by name. It returns the observation's text, or an
+    :class:`ActionAnswer`, and raises :class:`ActionError` with a text for the agent. Agents see
+    actions by ``order``: those of pytest-mlab have 10 to 170."""
     schema = {
         "type": "object",
         "properties": {
             argument: {"type": "integer" if kind is int else "string", "description": text}
             for argument, (kind, text) in arguments.items()
         },
-        "required": list(arguments),
+        "required": [argument for argument in arguments if argument not in optional],
         "additionalProperties": False,
     }
 
@@ -108,6 +119,16 @@ def action(
     return define
 
 
+def as_meant(definitions: Mapping[str, ActionDefinition], action: Action) -> Action:
+    """``action`` by the name and with the arguments that it means; as it is when it cannot be
+    done."""
+    definition = definitions.get(action_name(action.name, definitions) or "")
+    if definition is None:
+        return action
+    arguments = fitting(definition.spec, action.args)
+    return Action(definition.spec.name, action.args if isinstance(arguments, str) else arguments)
+
+
 def perform(
     definitions: Mapping[str, ActionDefinition], context: ActionContext, action: Action
 ) -> ActionAnswer:
@@ -115,15 +136,15 @@ def perform(
 
     Raises ProviderError, BudgetExhausted and SandboxError.
     """
-    definition = definitions.get(action.name)
+    definition = definitions.get(action_name(action.name, definitions) or "")
     if definition is None:
         return ActionAnswer(unknown(action.name, list(definitions)), ok=False)
-    arguments = checked(definition.spec, action.args)
+    arguments = fitting(definition.spec, action.args)
     if isinstance(arguments, str):
         return ActionAnswer(arguments, ok=False)
     try:
         answer = definition.run(context, arguments)
-    except (ActionError, PathRefused) as error:
+    except (ActionError, NotText, PathRefused) as error:
         return ActionAnswer(f"{action.name}: {error}", ok=False)
     except ContextWindowError as error:
         return ActionAnswer(
@@ -137,60 +158,6 @@ def perform(
     except OSError as error:
         return ActionAnswer(f"{action.name}: {error.strerror or error}", ok=False)
     return ActionAnswer(answer) if isinstance(answer, str) else answer
-
-
-def unknown(name: str, names: list[str]) -> str:
-    """The answer to an action that does not exist: all names, the nearest first."""
-    # The name is whatever a model wrote, so it may have any type and any length.
-    folded = {n.casefold(): n for n in names}
-    asked = str(name).casefold()
-    begun = [n for n in names if asked and n.casefold().startswith(asked)]
-    near = begun + [
-        folded[n]
-        for n in difflib.get_close_matches(asked, list(folded), n=3)
-        if folded[n] not in begun
-    ]
-    ordered = near + [n for n in names if n not in near]
-    return f"There is no action {str(name)[:80]!r}. The actions are: {', '.join(ordered)}."
-
-
-def checked(spec: ActionSpec, args: Any) -> dict[str, Any] | str:
-    """The arguments, with digits as numbers where the spec wants a number; or a text with the fault
-    and the usage."""
-    if not isinstance(args, Mapping):
-        return _wrong(spec, f"arguments are an object, not a {type(args).__name__}")
-    properties = spec.schema["properties"]
-    missing = [name for name in spec.schema["required"] if name not in args]
-    extra = [str(name)[:80] for name in args if name not in properties]
-    if missing or extra:
-        faults = [f"missing {', '.join(missing)}"] if missing else []
-        faults += [f"unknown {', '.join(extra)}"] if extra else []
-        return _wrong(spec, "; ".join(faults))
-    found: dict[str, Any] = {}
-    for name, value in args.items():
-        if properties[name]["type"] == "string":
-            if not isinstance(value, str):
-                return _wrong(spec, f"{name} is a {type(value).__name__}, expected text")
-            value = value.encode("utf-8", "replace").decode()  # lone surrogates fit in no file
-        # isdecimal() and not isdigit(): the latter accepts characters such as ², which int()
-        # refuses.
-        elif isinstance(value, str) and value.strip().isdecimal():
-            value = int(value)
-        # In Python, True is an int.
-        elif not isinstance(value, int) or isinstance(value, bool):
-            return _wrong(spec, f"{name} is {value!r:.80}, expected a whole number")
-        found[name] = value
-    return found
-
-
-def usage(spec: ActionSpec) -> str:
-    """An action's usage on one line."""
-    shown = {name: f"<{about['description']}>" for name, about in spec.schema["properties"].items()}
-    return f"{spec.name} {json.dumps(shown, ensure_ascii=False)}"
-
-
-def _wrong(spec: ActionSpec, fault: str) -> str:
-    return f"{spec.name}: wrong arguments: {fault}. Usage: {usage(spec)}"
 
 
 def shortened(text: str, hint: str = "", limit: int = SHOWN) -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
-import re
-from collections.abc import Mapping
+import os
+import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.trial.actions import prompts
+from pytest_mlab.trial.actions.answers import fence_around, unfenced
 from pytest_mlab.trial.actions.base import SHOWN, ActionContext, ActionError, action, ask, shortened
-from pytest_mlab.trial.actions.files import read_text
+from pytest_mlab.trial.actions.file_text import FileText, NotText, decoded
+from pytest_mlab.trial.actions.files import TEXT_LIMIT, read_bytes
+from pytest_mlab.trial.workspace import NEW_FILE
 
 # The limit of MLAgentBench's edit model.
 MAX_TOKENS = 4000
@@ -18,10 +23,6 @@ MAX_TOKENS = 4000
 
 MAX_EDITED = 200_000
 """Bytes of a file that is given to the edit model whole."""
-
-# The closing fence may be missing: models sometimes stop before they write it. It must be alone on
-# its line, because code may hold three backticks in a text.
-_FENCE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 
 
 @action(
@@ -39,12 +40,13 @@ def edit_script(context: ActionContext, args: Mapping[str, Any]) -> str:
     name, save = args["script_name"], args["save_name"]
     context.workspace.resolve(save, write=True)
     # The call above refuses a path that cannot be written before a model call is paid for.
-    before = read_text(context, name, MAX_EDITED) if context.workspace.exists(name) else ""
+    file = _read(context, name, MAX_EDITED)
+    before = file.text()
     wanted = prompts.EDIT.substitute(
-        name=name, content=before, instruction=args["edit_instruction"]
+        name=name, content=before, instruction=args["edit_instruction"], fence=fence_around(before)
     )
-    after = _rewritten(context, wanted)
-    return _saved(context, name, save, before, after)
+    after = _rewritten(context, wanted, before, file, save, file.rewritten)
+    return _saved(context, file, save, after)
 
 
 @action(
@@ -64,26 +66,49 @@ def edit_segment(context: ActionContext, args: Mapping[str, Any]) -> str:
     name, save = args["script_name"], args["save_name"]
     first, last = args["start_line_number"], args["end_line_number"]
     context.workspace.resolve(save, write=True)
-    before = read_text(context, name) if context.workspace.exists(name) else ""
-    lines = before.splitlines(keepends=True)
-    if before and not (1 <= first <= last <= len(lines)):
+    file = _read(context, name, TEXT_LIMIT)
+    count = len(file.lines)
+    if count and not (1 <= first <= last <= count):
         raise ActionError(
-            f"lines {first} to {last} are not a range of {name}, which has {len(lines)} lines"
+            f"lines {first} to {last} are not a range of {name}, which has {count} lines"
         )
-    segment = "".join(lines[first - 1 : last]) if before else ""
-    if len(segment) > MAX_EDITED:
+    first, last = (first, last) if count else (1, 0)
+    before = file.text(first, last)
+    if len(before) > MAX_EDITED:
         raise ActionError(
             f"lines {first} to {last} of {name} are too long for the edit model; choose fewer"
         )
     wanted = prompts.EDIT_SEGMENT.substitute(
-        name=name, first=first, last=last, content=segment, instruction=args["edit_instruction"]
+        name=name,
+        first=first,
+        last=last,
+        content=before,
+        instruction=args["edit_instruction"],
+        fence=fence_around(before),
     )
-    written = _rewritten(context, wanted)
-    after = "".join(lines[: first - 1]) + written + "".join(lines[last:]) if before else written
-    return _saved(context, name, save, before, after)
+
+    def put(text: str) -> bytes:
+        return file.replaced(first, last, text)
+
+    return _saved(context, file, save, _rewritten(context, wanted, before, file, save, put))
 
 
-def _rewritten(context: ActionContext, prompt: str) -> str:
+def _read(context: ActionContext, name: str, limit: int) -> FileText:
+    """A file as edits see it; a missing one is empty. Raises PathRefused, ActionError."""
+    exists = context.workspace.exists(name)
+    return FileText(name, read_bytes(context, name, limit) if exists else b"")
+
+
+def _rewritten(
+    context: ActionContext,
+    prompt: str,
+    before: str,
+    file: FileText,
+    save: str,
+    put: Callable[[str], bytes],
+) -> bytes:
+    """The file with what the edit model writes in the place of ``before``; ``put`` puts it
+    there."""
     reply, reason = ask(context, prompt, role="edit", max_tokens=MAX_TOKENS)
     # Saving a reply that was cut would replace the file by its beginning.
     if reason == "length":
@@ -91,41 +116,69 @@ def _rewritten(context: ActionContext, prompt: str) -> str:
             f"the edit model stopped at its limit of {MAX_TOKENS} tokens, so nothing was changed; "
             "edit a smaller part (Edit Script Segment (AI)) or write the file yourself"
         )
-    text = unfenced(reply)
+
+    def fits(text: str) -> bool:
+        try:
+            return _is_python(put(text))
+        except NotText:
+            return False
+
+    python = save.endswith(".py")
+    text = unfenced(reply, before, fence=fence_around(before), fits=fits if python else None)
     if not text.strip():
         raise ActionError(
             "the edit model gave no content, so nothing was changed; describe the edit more exactly"
         )
-    return text
+    prose = python and "```" not in reply and "~~~" not in reply and not fits(text)
+    if prose and _is_python(file.data):  # such as "I cannot do that."
+        raise ActionError(
+            "the edit model answered without a code block, and with its answer the file would not"
+            f" be Python, so nothing was changed; its answer begins: {reply[:200].strip()}"
+        )
+    return put(text)
 
 
-def unfenced(reply: str) -> str:
-    """The content of a reply: its longest code block, or all of it when there is none; ends in a
-    line break."""
-    blocks = _FENCE.findall(reply)
-    # A reply may also quote a few lines of the file. The longest block is the content.
-    text = max(blocks, key=len) if blocks else reply.strip("\n")
-    return text if text.endswith("\n") or not text else text + "\n"
+def _is_python(source: bytes) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the agent's code
+        try:
+            ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
 
 
-def _saved(context: ActionContext, name: str, save: str, before: str, after: str) -> str:
+def _saved(context: ActionContext, file: FileText, save: str, after: bytes) -> str:
+    mode = _mode(context, file.name)
     _back_up(context, save)
-    context.workspace.write(save, after.encode("utf-8", "replace"))
-    diff = "".join(
-        line if line.endswith("\n") else line + "\n"
-        for line in difflib.unified_diff(
-            before.splitlines(keepends=True),
-            after.splitlines(keepends=True),
-            f"{name} (before)",
+    try:
+        context.workspace.write(save, after, mode=mode)
+    except OSError:  # such as a full disk, after the file was emptied
+        _take_back(context, save)
+        raise
+    if after == file.data:
+        return f"The edit changed nothing; {save} has the content of {file.name}."
+    diff = "\n".join(
+        difflib.unified_diff(
+            file.contents(),
+            FileText(save, after).contents(),
+            f"{file.name} (before)",
             f"{save} (after)",
+            lineterm="",
         )
     )
-    if not diff:
-        return f"The edit changed nothing; {save} has the content of {name}."
     return shortened(
-        f"The edited file has been saved to {save}. What changed:\n\n{diff}\nCheck that it is as"
+        f"The edited file has been saved to {save}. What changed:\n\n{diff}\n\nCheck that it is as"
         " intended."
     )
+
+
+def _mode(context: ActionContext, name: str) -> int:
+    """The permissions of a file, or of a new one."""
+    if not context.workspace.exists(name):
+        return NEW_FILE
+    with context.workspace.opened(name) as fd:
+        return os.fstat(fd).st_mode
 
 
 def _back_up(context: ActionContext, save: str) -> None:
@@ -159,22 +212,28 @@ def undo_edit(context: ActionContext, args: Mapping[str, Any]) -> str:
         raise ActionError(
             f"there is no edit of {name} to undo (files with edits to undo: {edited})"
         )
-    # The entry is removed only after the file was restored, so that an undo that fails can be done
-    # again.
+    if _take_back(context, name):
+        with context.workspace.opened(name) as fd:
+            text = decoded(os.pread(fd, 4 * SHOWN, 0))
+        return shortened(f"The last edit of {name} has been undone. The file now is:\n\n{text}")
+    return (
+        f"The last edit of {name} has been undone: the file did not exist before it and has been"
+        " removed."
+    )
+
+
+def _take_back(context: ActionContext, name: str) -> bool:
+    """Restore a file from before its last edit; False when there was none then."""
+    stack = context.backups[context.workspace.resolve(name, write=True).rel]
     kept = stack[-1]
     if kept is None:
         if context.workspace.exists(name):
             context.workspace.remove(name)
-        stack.pop()
-        return (
-            f"The last edit of {name} has been undone: the file did not exist before it and has"
-            " been removed."
-        )
-    with (
-        open(context.trial.backups / kept, "rb") as file,
-        context.workspace.opened(name, write=True) as target,
-    ):
-        text = file.read(4 * SHOWN).decode("utf-8", "replace")
-        copy_content(file.fileno(), target)
+    else:
+        with open(context.trial.backups / kept, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            with context.workspace.opened(name, write=True, mode=mode) as target:
+                copy_content(file.fileno(), target)
+    # Only now, so that an undo that fails can be done again.
     stack.pop()
-    return shortened(f"The last edit of {name} has been undone. The file now is:\n\n{text}")
+    return kept is not None

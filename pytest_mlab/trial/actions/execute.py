@@ -3,127 +3,51 @@
 from __future__ import annotations
 
 import math
-import os
+import re
 import signal
 from collections.abc import Mapping
-from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 from pytest_mlab.core.sandbox_api import Execution
 from pytest_mlab.core.task import Resources
-from pytest_mlab.trial.actions.base import (
-    SHOWN,
-    ActionAnswer,
-    ActionContext,
-    ActionError,
-    action,
-    shortened,
-)
+from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, action
+from pytest_mlab.trial.actions.script_command import script_command
+from pytest_mlab.trial.outputs import Output, step_path
 
-KEEP = 4 * SHOWN
-"""Bytes of output that are held in memory: UTF-8 takes at most 4 for a character that is shown."""
+KEEP = 1 << 17
+"""Bytes of output that are searched for the reason of a failure; all of it goes to the step's
+:class:`~pytest_mlab.trial.outputs.Output`."""
 
 REPL_KEEP = 1 << 20
-"""The same for the Python process, whose output comes as one piece; it is also what is kept in a
-file."""
-
-OUTPUT_FILE_LIMIT = 64 << 20
-"""Bytes of output that are kept in a file at most; what comes after is counted and dropped."""
+"""Bytes of output of the Python process that are kept; it comes as one piece."""
 
 
-class OutputFile:
-    """A sink for output; it makes the file ``path`` only for more than ``threshold`` bytes."""
-
-    def __init__(self, path: Path, threshold: int, limit: int = OUTPUT_FILE_LIMIT) -> None:
-        self.path = path
-        self.total = 0
-        self._threshold = threshold
-        self._limit = limit
-        self._written = 0
-        self._waiting: list[bytes] = []
-        self._file: BinaryIO | None = None
-
-    def __call__(self, chunk: bytes) -> None:
-        """Take some output."""
-        self.total += len(chunk)
-        if self._file is not None:
-            self._write(chunk)
-            return
-        self._waiting.append(chunk)
-        if self.total > self._threshold:
-            # Most steps print little: a file for each of them would be one more write and one more
-            # file in the run directory.
-            self._file = open(self.path, "wb")  # noqa: SIM115 (closed when the whole object is)
-            for earlier in self._waiting:
-                self._write(earlier)
-            self._waiting.clear()
-
-    def _write(self, chunk: bytes) -> None:
-        assert self._file is not None
-        kept = chunk[: self._limit - self._written]
-        self._file.write(kept)
-        self._written += len(kept)
-
-    @property
-    def made(self) -> bool:
-        """True when there is a file."""
-        return self._file is not None
-
-    def hint(self, root: Path) -> str:
-        """A note on where the whole output is, for the place where the text is cut."""
-        if not self.made:
-            return ""
-        name = os.path.relpath(self.path, root)
-        if self.total > self._limit:
-            return (
-                f"; the first {self._limit >> 20} MiB of {self.total} bytes are kept as {name} of"
-                " the trial"
-            )
-        return f"; all {self.total} bytes are kept as {name} of the trial"
-
-    def __enter__(self) -> OutputFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        if self._file is not None:
-            if self.total > self._limit:
-                self._file.write(
-                    f"\n[... {self.total - self._limit} bytes were not kept ...]\n".encode()
-                )
-            self._file.close()
+_TRIED_NETWORK = re.compile(
+    rb"No matching distribution found|No module named pip\b|externally-managed-environment"
+    rb"|network was disabled"
+    rb"|[Nn]ame resolution|NameResolutionError|Name or service not known|[Cc]ould not resolve host"
+    rb"|[Nn]etwork is unreachable|getaddrinfo failed|unable to resolve host|CondaHTTPError"
+    rb"|OfflineError|LocalEntryNotFoundError"
+)
+"""What programs print when there is no network: pip and uv, Python's socket and what stands on it,
+curl, wget, git, conda, the Hugging Face hub."""
 
 
 @action(
     "Execute Script",
-    "Runs a Python script in the workspace and waits for its end.",
+    "Runs a Python script (or a shell script, .sh) of the workspace and waits for its end.",
     returns="What it printed to stdout and stderr, and how it ended.",
     order=40,
-    script_name=(str, "a Python script of the workspace"),
+    optional=("arguments",),
+    script_name=(str, "a Python or shell script of the workspace"),
+    arguments=(str, "its arguments as in a shell, such as --epochs 3; optional"),
 )
 def execute_script(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer:
-    """Run a Python script of the workspace until it ends or the trial's time is over."""
-    name = args["script_name"]
-    place = context.workspace.resolve(name)
-    if not place.path.is_file():
-        raise ActionError(f"{name} does not exist or is not a file; List Files shows what there is")
-    # Python would take a name that begins with - for an option.
-    script = place.rel if not place.rel.startswith("-") else f"./{place.rel}"
-    # -u: what was printed before a kill is not lost in a buffer.
-    argv = [context.connection.python, "-u", script]
-    folder = context.trial.path / "outputs"
-    with OutputFile(folder / f"step-{context.step:04d}.txt", SHOWN) as sink:
-        folder.mkdir(parents=True, exist_ok=True)
-        done = context.connection.execute(argv, timeout=_timeout(context), keep=KEEP, sink=sink)
-    text = _text(done, sink.hint(context.trial.path))
-    return _answer(
-        done, f"{_ended(name, done, context)}\n{text}", done.exit_status == 0, sink, context
-    )
+    """Run a script of the workspace until it ends or the trial's time is over."""
+    name, argv = script_command(context, args["script_name"], args.get("arguments", ""))
+    with _output(context) as output:
+        done = context.connection.execute(argv, timeout=_timeout(context), keep=KEEP, sink=output)
+    return _answer(done, f"{_ended(name, done, context)}\n", done.exit_status == 0, output, context)
 
 
 @action(
@@ -136,32 +60,46 @@ def execute_script(context: ActionContext, args: Mapping[str, Any]) -> ActionAns
 def python_repl(context: ActionContext, args: Mapping[str, Any]) -> ActionAnswer:
     """Run code in the trial's Python process, which keeps its variables."""
     done = context.connection.repl(args["command"], timeout=_timeout(context), keep=REPL_KEEP)
-    with OutputFile(
-        context.trial.path / "outputs" / f"step-{context.step:04d}.txt", SHOWN, REPL_KEEP
-    ) as sink:
-        if len(done.output) > SHOWN:
-            context.trial.outputs.mkdir(exist_ok=True)
-        sink(done.output)
-    # When the supervisor has left out the middle, the file does not hold the whole output either.
-    # The text must then not say that it does.
-    text = _text(
-        done, sink.hint(context.trial.path) if len(done.output) == done.output_bytes else ""
-    )
+    left_out = done.output_bytes - len(done.output)
+    with _output(context) as output:
+        if left_out > 0:
+            half = len(done.output) // 2
+            output(done.output[:half])
+            output(f"\n[... {left_out} bytes were not kept ...]\n".encode())
+            output(done.output[half:])
+        else:
+            output(done.output)
     lost = " The Python process has been ended; its variables are lost." if done.killed_for else ""
-    if done.killed_for or done.exit_status not in (0, None):
-        text = f"{_ended('The code', done, context)}{lost}\n{text}"
     ok = not done.killed_for and done.exit_status in (0, None)
-    return _answer(done, text if text.strip() else "(nothing was printed)", ok, sink, context)
+    said = f"{_ended('The code', done, context)}{lost}\n"
+    if ok:
+        said = f"{tried}\n" if (tried := _no_network(done, context).strip()) else ""
+    return _answer(done, said, ok, output, context)
+
+
+def _output(context: ActionContext) -> Output:
+    """Where the current step's output goes."""
+    return Output(step_path(context.trial, context.step))
 
 
 def _answer(
-    done: Execution, text: str, ok: bool, sink: OutputFile, context: ActionContext
+    done: Execution, said: str, ok: bool, output: Output, context: ActionContext
 ) -> ActionAnswer:
+    name, hint = output.name(context.trial.path), ""
+    if name:
+        kept = output.kept(context.trial.path)
+        if output.total < done.output_bytes:  # the Python process's, which comes as one piece
+            kept = f"; {name} of the trial has the first and the last {REPL_KEEP >> 11} KiB of it"
+        hint = (
+            f"{kept}; Read Output shows any part: step_number {context.step}, start_character"
+            f" {output.cut_at}"
+        )
+    text = said + output.text(hint)
     return ActionAnswer(
-        text,
+        text if text.strip() else "(nothing was printed)",
         ok=ok,
         exit_status=done.exit_status,
-        output_file=os.path.relpath(sink.path, context.trial.path) if sink.made else "",
+        output_file=name,
         output_bytes=done.output_bytes,
         killed_for=done.killed_for,
     )
@@ -175,25 +113,11 @@ def _timeout(context: ActionContext) -> float | None:
     return None if math.isinf(left) else left
 
 
-def _text(done: Execution, hint: str) -> str:
-    data, left_out = done.output, done.output_bytes - len(done.output)
-    if left_out <= 0:
-        return shortened(data.decode("utf-8", "replace"), hint)
-    # The cut may be inside a character of several bytes. Each half is decoded by itself, so that
-    # only that character is damaged.
-    half = SHOWN // 2
-    head, tail = (
-        data[: len(data) // 2].decode("utf-8", "replace"),
-        data[len(data) // 2 :].decode("utf-8", "replace"),
-    )
-    cut = done.output_bytes - len(head[:half].encode()) - len(tail[-half:].encode())
-    return f"{head[:half]}\n[... about {cut} bytes left out{hint} ...]\n{tail[-half:]}"
-
-
 def _ended(name: str, done: Execution, context: ActionContext) -> str:
     """How the execution ended, in a sentence that leads to its output."""
     limits = context.limits
     output = "Its output:" if done.output_bytes else "It printed nothing."
+    output = f"{_no_network(done, context)}{output}"
     if (
         done.killed_for == "timeout"
         and context.timeout is not None
@@ -232,6 +156,16 @@ def _ended(name: str, done: Execution, context: ActionContext) -> str:
     if done.exit_status == 0:
         return f"{name} ran to its end. {output}"
     return f"{name} failed with exit status {done.exit_status}.{_met_limit(done, limits)} {output}"
+
+
+def _no_network(done: Execution, context: ActionContext) -> str:
+    """A sentence for a program that tried to reach the network where there is none."""
+    if context.network or not _TRIED_NETWORK.search(done.output):
+        return ""
+    return (
+        "The sandbox has no network: packages cannot be installed and nothing can be downloaded;"
+        " use what is installed. "
+    )
 
 
 def _met_limit(done: Execution, limits: Resources) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_mlab.store.content import copy_content
 from pytest_mlab.trial.actions.base import SHOWN, ActionContext, ActionError, action, shortened
+from pytest_mlab.trial.actions.file_text import FileText, decoded
 
 MAX_LISTED = 1000
 MAX_LINES = 100
@@ -16,8 +17,8 @@ TEXT_LIMIT = 4 << 20
 """Bytes of a file that are read as text at most."""
 
 
-def read_text(context: ActionContext, name: str, limit: int = TEXT_LIMIT) -> str:
-    """A text file's content. Raises PathRefused, ActionError for a binary or too long file."""
+def read_bytes(context: ActionContext, name: str, limit: int = TEXT_LIMIT) -> bytes:
+    """A text file's bytes. Raises PathRefused, ActionError for a binary or too long file."""
     # One byte more than allowed tells a file that is too long. Its size could change after it was
     # asked for.
     data = context.workspace.read(name, limit + 1)
@@ -29,7 +30,13 @@ def read_text(context: ActionContext, name: str, limit: int = TEXT_LIMIT) -> str
             f"{name} has more than {limit} bytes; Inspect Script Lines or Python code reads a part"
             " of it"
         )
-    return data.decode("utf-8", "replace")
+    return data
+
+
+def read_text(context: ActionContext, name: str) -> str:
+    """A text file's content; what cannot be decoded is replaced. Raises what :func:`read_bytes`
+    does."""
+    return decoded(read_bytes(context, name))
 
 
 @action(
@@ -62,7 +69,7 @@ def read_file(context: ActionContext, args: Mapping[str, Any]) -> str:
         size = os.fstat(fd).st_size
         if size <= TEXT_LIMIT:
             data = os.pread(fd, TEXT_LIMIT, 0)
-            binary, text = b"\0" in data[:8192], shortened(data.decode("utf-8", "replace"), _PARTS)
+            binary, text = b"\0" in data[:8192], shortened(decoded(data), _PARTS)
         else:
             # A data file may have gigabytes, so it is never read whole.
             head, tail = os.pread(fd, SHOWN // 2, 0), os.pread(fd, SHOWN // 2, size - SHOWN // 2)
@@ -126,7 +133,10 @@ def copy_file(context: ActionContext, args: Mapping[str, Any]) -> str:
     if workspace.resolve(source).path == workspace.resolve(destination).path:
         raise ActionError(f"{source} and {destination} are the same file")
     # The source first: when it is refused, the destination is still untouched.
-    with workspace.opened(source) as read, workspace.opened(destination, write=True) as write:
+    with (
+        workspace.opened(source) as read,
+        workspace.opened(destination, write=True, mode=os.fstat(read).st_mode) as write,
+    ):
         copy_content(read, write)
     return f"{source} has been copied to {destination}."
 
@@ -143,7 +153,7 @@ def copy_file(context: ActionContext, args: Mapping[str, Any]) -> str:
 def inspect_lines(context: ActionContext, args: Mapping[str, Any]) -> str:
     """At most 100 numbered lines of a file, and how long it is."""
     name, first, last = args["script_name"], args["start_line_number"], args["end_line_number"]
-    lines = read_text(context, name).splitlines()
+    lines = FileText(name, read_bytes(context, name)).contents()
     if first < 1 or last < first:
         raise ActionError(
             f"lines {first} to {last} are not a range; lines count from 1 (the file has"

@@ -8,9 +8,8 @@ from string import Template
 EDIT = Template("""\
 Here is the file $name:
 
-```
-$content
-```
+$fence
+$content$fence
 
 Change it as follows:
 
@@ -18,15 +17,16 @@ $instruction
 
 Answer with the whole new content of the file in one code block, and nothing else. Keep what the \
 instruction does not
-touch exactly as it is.
+touch exactly as it is. The block begins and ends with a line of $fence, or of more of them where \
+the content has such a line
+itself.
 """)
 
 EDIT_SEGMENT = Template("""\
 Here are the lines $first to $last of the file $name:
 
-```
-$content
-```
+$fence
+$content$fence
 
 Change these lines as follows:
 
@@ -34,15 +34,17 @@ $instruction
 
 Answer with the new lines in one code block, and nothing else: they replace the ones above in the \
 file, so keep their
-indentation, and keep what the instruction does not touch exactly as it is.
+indentation, and keep what the instruction does not touch exactly as it is. The block begins and \
+ends with a line of $fence,
+or of more of them where the lines have such a line themselves.
 """)
 
 UNDERSTAND = Template("""\
 Below is part $number of $of of the file $name.
 
-```
+$fence
 $content
-```
+$fence
 
 Report in detail what this part says about the following, with names, numbers and line contents \
 where they matter:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_mlab.trial.actions import prompts
+from pytest_mlab.trial.actions.answers import fence_around
 from pytest_mlab.trial.actions.base import ActionContext, action, ask, ask_over, shortened
 from pytest_mlab.trial.actions.files import read_text
 
@@ -33,7 +34,12 @@ def understand_file(context: ActionContext, args: Mapping[str, Any]) -> str:
 
     def prompt(part: str, number: int, of: int) -> str:
         return prompts.UNDERSTAND.substitute(
-            name=name, question=question, content=part, number=number, of=of
+            name=name,
+            question=question,
+            content=part,
+            number=number,
+            of=of,
+            fence=fence_around(part),
         )
 
     found = ask_over(context, text[:MAX_READ], prompt, BLOCK)

@@ -3,12 +3,12 @@ deadline."""
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import json
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -86,7 +86,7 @@ class Watch:
         self._clock = clock
         self._mark = processes.new_mark()
         self._server: subprocess.Popen[bytes] | None = None
-        self._channel: socket.socket | None = None
+        self._channel: _socket.socket | None = None
         self._errors: IO[bytes] | None = None
         self._buffer = b""
         self._requests = 0
@@ -180,11 +180,13 @@ class Watch:
         processes.kill_all(
             processes.orphans()
         )  # of workers that were killed together with their servers
-        ours, theirs = socket.socketpair()
+        # Not socket.socketpair(): what forbids tests the network (pytest-socket, fixtures of
+        # users) replaces socket.socket, which it is made of, by a class that raises.
+        ours, theirs = _socket.socketpair()
         # A file and not a pipe: a pipe that is read only after a failure could fill up and block
         # the server.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
-        with theirs:
+        with contextlib.closing(theirs):
             self._server = subprocess.Popen(
                 # -I: the modules to import come from our own sys.path, not from the variables of
                 # the environment

@@ -92,7 +92,7 @@ def serving(folder: Path, sandbox: str, docker_image: str = "") -> Iterator[Serv
                 client, Models(MAIN, "", FAST), account, journal, store, Redactor({"KEY": KEY})
             )
 
-        endpoint = Endpoint(folder / "endpoint", (MAIN, FAST))
+        endpoint = Endpoint(folder / "endpoint", {"main": [MAIN], "fast": [FAST]})
         stack.callback(endpoint.close)
         (folder / "workspace").mkdir()
         spec = SandboxSpec(

@@ -47,7 +47,7 @@ def trial() -> Trial:
 def endpoint(tmp_path: Path, trial: Trial) -> Iterator[Endpoint]:
     folder = tmp_path / ("long" * 30)  # a path that fits into no socket's address
     folder.mkdir()
-    found = Endpoint(folder / "endpoint.socket", ("the-model", ""))
+    found = Endpoint(folder / "endpoint.socket", {"main": ["the-model"]})
     with found.serve(trial.answer):
         yield found
     found.close()
@@ -91,8 +91,8 @@ def test_others_may_connect(endpoint: Endpoint) -> None:
 
 
 def test_a_socket_that_was_left_behind_is_replaced(tmp_path: Path) -> None:
-    first = Endpoint(tmp_path / "s", ("m",))
-    second = Endpoint(tmp_path / "s", ("m",))
+    first = Endpoint(tmp_path / "s", {"main": ["m"]})
+    second = Endpoint(tmp_path / "s", {"main": ["m"]})
     first._server.server_close()  # as when its process dies: the file stays
     second.close()
     assert list(tmp_path.iterdir()) == []

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from pytest_mlab.core.actions import Action
 from pytest_mlab.trial.actions import definitions
-from pytest_mlab.trial.actions.base import checked, shortened, unknown
+from pytest_mlab.trial.actions.base import shortened
 from tests.trial.conftest import MakeTrial
 
+OPTIONAL = {"arguments", "containing"}
 SPECS = {name: definition.spec for name, definition in definitions().items()}
 ARGUMENTS = {
     "List Files": ["dir_path"],
@@ -18,7 +20,8 @@ ARGUMENTS = {
     "Append File": ["file_name", "content"],
     "Copy File": ["source", "destination"],
     "Undo Edit Script": ["script_name"],
-    "Execute Script": ["script_name"],
+    "Execute Script": ["script_name", "arguments"],
+    "Read Output": ["step_number", "start_character", "containing"],
     "Python REPL": ["command"],
     "Request Help": ["request"],
     "Final Answer": ["final_answer"],
@@ -46,6 +49,7 @@ def test_there_are_the_benchmarks_actions_with_its_arguments() -> None:
         "Copy File",
         "Undo Edit Script",
         "Execute Script",
+        "Read Output",
         "Request Help",
         "Final Answer",
         "Understand File",
@@ -67,7 +71,7 @@ def test_every_schema_is_closed_and_described(name: str) -> None:
     spec = SPECS[name]
     assert spec.schema["type"] == "object"
     assert spec.schema["additionalProperties"] is False
-    assert spec.schema["required"] == ARGUMENTS[name]
+    assert spec.schema["required"] == [a for a in ARGUMENTS[name] if a not in OPTIONAL]
     assert all(
         p["type"] in ("string", "integer") and p["description"]
         for p in spec.schema["properties"].values()
@@ -99,24 +103,9 @@ def test_wrong_arguments_get_the_usage(
     )
 
 
-@pytest.mark.parametrize(("given", "taken"), [(3, 3), ("3", 3), (" 12 ", 12)])
-def test_whole_numbers_may_be_digits(given: object, taken: int) -> None:
-    args = {"script_name": "a", "start_line_number": given, "end_line_number": 5}
-    assert checked(SPECS["Inspect Script Lines"], args) == {**args, "start_line_number": taken}
-
-
-@pytest.mark.parametrize("given", [1.5, "x", None, True, "-1", [1]])
-def test_other_numbers_are_refused(given: object) -> None:
-    args = {"script_name": "a", "start_line_number": given, "end_line_number": 5}
-    found = checked(SPECS["Inspect Script Lines"], args)
-    assert isinstance(found, str)
-    assert "start_line_number" in found
-    assert "expected a whole number" in found
-
-
 @pytest.mark.parametrize(
     ("asked", "first"),
-    [("List files", "List Files"), ("ReadFile", "Read File"), ("Edit Script", "Edit Script (AI)")],
+    [("List Filse", "List Files"), ("Read Fil", "Read File"), ("Edit Scr", "Edit Script (AI)")],
 )
 def test_an_unknown_action_gets_all_names_nearest_first(
     make_trial: MakeTrial, asked: str, first: str
@@ -127,8 +116,14 @@ def test_an_unknown_action_gets_all_names_nearest_first(
     assert all(name in seen.text for name in ARGUMENTS)
 
 
-def test_a_very_long_unknown_name_is_cut() -> None:
-    assert len(unknown("x" * 10_000, ["A"])) < 200
+def test_an_action_is_done_and_written_down_as_it_is_meant(make_trial: MakeTrial) -> None:
+    trial = make_trial()
+    seen = trial.do("functions.write_file<|channel|>commentary", fileName="a.txt", content=3)
+    assert seen.ok
+    assert (trial.root / "a.txt").read_text() == "3"
+    assert trial.env.history[-1].action == Action(
+        "Write File", {"file_name": "a.txt", "content": "3"}
+    )
 
 
 def test_texts_are_cut_in_the_middle() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_mlab.errors import BadRequestError, ConfigError, ContextWindowError
-from pytest_mlab.trial.actions.edit import MAX_TOKENS, unfenced
+from pytest_mlab.trial.actions.edit import MAX_TOKENS
 from tests.trial.conftest import FakeModel, MakeTrial, Trial
 
 
@@ -92,6 +91,7 @@ def test_an_edit_that_changes_nothing_says_so(make_trial: MakeTrial) -> None:
     [
         ("", "gave no content"),
         ("```\n```", "gave no content"),
+        ("I cannot do that.", "without a code block"),
         (ContextWindowError("8192 tokens"), "too long for the model (8192 tokens)"),
         (BadRequestError("bad"), "the model refused the request (bad)"),
         (ConfigError("no model for edit"), "no model for edit"),
@@ -141,7 +141,7 @@ def test_a_segment_is_replaced(make_trial: MakeTrial) -> None:
     assert (trial.root / "a.py").read_text() == "1\n    two\n4\n"
     assert "-2\n-3\n+    two\n" in text
     prompt = trial.model.asked[0][1]
-    assert "```\n2\n3\n\n```" in prompt
+    assert "```\n2\n3\n```\n" in prompt
     assert "lines 2 to 3" in prompt
     assert undo(trial)[0]
     assert (trial.root / "a.py").read_text() == "1\n2\n3\n4\n"
@@ -171,26 +171,100 @@ def test_binary_and_giant_files_are_not_given_to_the_model(make_trial: MakeTrial
     assert trial.model.asked == []
 
 
+DOC = b'"""Usage:\n\n```\npython doc.py\n```\n"""\nprint("hello")\n'
+
+
+def test_the_model_gets_a_fence_that_the_file_does_not_have(make_trial: MakeTrial) -> None:
+    bye = DOC.replace(b"hello", b"bye")
+    answer = f"Here it is:\n````python\n{bye.decode()}````\n```\nDone\n```"
+    trial = make_trial(env={"doc.txt": DOC}, model=FakeModel([answer]))
+    assert edit(trial, "doc.txt", "doc.txt")[0]
+    assert (trial.root / "doc.txt").read_bytes() == bye
+    prompt = trial.model.asked[0][1]
+    assert f"````\n{DOC.decode()}````\n" in prompt
+    assert "begins and ends with a line of ````" in prompt
+
+
 @pytest.mark.parametrize(
-    ("reply", "content"),
+    ("file", "line", "answer", "after"),
     [
-        ("plain\ntext", "plain\ntext\n"),
-        ("```\na\n```", "a\n"),
-        ("```python\na\n\nb\n```\n", "a\n\nb\n"),
-        ("Sure:\n```py\nx\n```\nand\n```\nlonger one\n```", "longer one\n"),
-        ("```python\nnever closed", "never closed\n"),
-        ("a `b` c", "a `b` c\n"),
-        ("", ""),
+        # A fence in the content, and a model that takes the short one all the same.
+        (DOC, 7, 'print("bye")', DOC.replace(b"hello", b"bye")),
+        (b"import os\r\n\r\nLR = 1\r\n", 3, "LR = 2", b"import os\r\n\r\nLR = 2\r\n"),
+        (b"N = 'caf\xe9'\nLR = 1\nx\n", 2, "LR = 2", b"N = 'caf\xe9'\nLR = 2\nx\n"),
+        (
+            b"a\n\x0c\nb\x1c\xc2\x85\xe2\x80\xa8\nc\n",
+            4,
+            "C",
+            b"a\n\x0c\nb\x1c\xc2\x85\xe2\x80\xa8\nC\n",
+        ),
+        (b"\xef\xbb\xbfa\nb", 2, "B", b"\xef\xbb\xbfa\nB"),
+        (b"\xef\xbb\xbfa\nb", 1, "A", b"\xef\xbb\xbfA\nb"),
     ],
 )
-def test_code_is_taken_out_of_its_fence(reply: str, content: str) -> None:
-    assert unfenced(reply) == content
+def test_what_an_edit_does_not_mean_stays_byte_for_byte(
+    make_trial: MakeTrial, file: bytes, line: int, answer: str, after: bytes
+) -> None:
+    model = FakeModel([f"```python\n{answer}\n```"])
+    trial = make_trial(env={"a.py": file}, model=model)
+    (trial.root / "a.py").chmod(0o755)
+    (trial.root / "link.py").symlink_to("a.py")
+    ok, text = segment(trial, line, line, "link.py")
+    assert ok, text
+    assert (trial.root / "a.py").read_bytes() == after
+    assert (trial.root / "link.py").is_symlink()
+    assert os.stat(trial.root / "a.py").st_mode & 0o777 == 0o755
+    (trial.root / "a.py").unlink()
+    assert undo(trial)[0]
+    assert (trial.root / "a.py").read_bytes() == file
+    assert os.access(trial.root / "a.py", os.X_OK)
 
 
-@given(
-    st.text(alphabet="ab \n#`", max_size=30).filter(
-        lambda t: "```" not in t and t.strip() and t[-1] == "\n"
+@pytest.mark.parametrize("prose", ["", "Sure, here is the file:\n\n"])
+def test_a_whole_file_with_a_short_fence_inside_a_short_fence(
+    make_trial: MakeTrial, prose: str
+) -> None:
+    bye = DOC.replace(b"hello", b"bye")
+    trial = make_trial(
+        env={"doc.py": DOC}, model=FakeModel([f"{prose}```python\n{bye.decode()}```"])
     )
-)
-def test_any_code_in_a_fence_comes_out_as_it_was(code: str) -> None:
-    assert unfenced(f"Here it is:\n```python\n{code}```\nDone") == code
+    assert edit(trial, "doc.py", "new.py")[0]
+    assert (trial.root / "new.py").read_bytes() == bye
+
+
+def test_bytes_of_an_unknown_encoding_are_not_given_to_the_model(make_trial: MakeTrial) -> None:
+    trial = make_trial(env={"a.py": b"x = 1\nN = 'caf\xe9'\n"}, model=FakeModel(["y = 'é'"]))
+    ok, text = edit(trial)
+    assert not ok
+    assert "line 2 of a.py is not UTF-8 (its byte 9 is 0xe9)" in text
+    assert trial.model.asked == []
+    ok, text = segment(trial, 1, 1)
+    assert not ok
+    assert "line 1 of the new text has 'é'" in text
+    assert (trial.root / "a.py").read_bytes() == b"x = 1\nN = 'caf\xe9'\n"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_full_disk_does_not_take_the_file(
+    make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    trial = make_trial(env={"a.py": b"x = 1\n"} if there else {}, model=FakeModel(["x = 2"]))
+
+    def full(rel: str, *_: object, **__: object) -> None:
+        (trial.root / rel).write_bytes(b"x")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(trial.workspace, "write", full)
+    ok, text = edit(trial)
+    assert not ok
+    assert "No space left" in text
+    assert [p.read_bytes() for p in trial.root.iterdir()] == ([b"x = 1\n"] if there else [])
+    assert not undo(trial)[0]
+
+
+def test_a_copy_of_an_executable_file_is_one(make_trial: MakeTrial) -> None:
+    trial = make_trial(env={"a.sh": b"true\n"}, model=FakeModel(["false"]))
+    (trial.root / "a.sh").chmod(0o755)
+    assert edit(trial, "a.sh", "b.sh")[0]
+    assert trial.do("Copy File", source="a.sh", destination="c.sh").ok
+    assert all(os.access(trial.root / name, os.X_OK) for name in ("b.sh", "c.sh"))

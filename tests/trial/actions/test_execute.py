@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from pytest_mlab.core.budget import Budget
 from pytest_mlab.core.sandbox_api import Execution
 from pytest_mlab.core.task import Resources
 from pytest_mlab.trial.actions.base import SHOWN
-from pytest_mlab.trial.actions.execute import OutputFile
 from tests.trial.conftest import MakeTrial
 
 
@@ -87,14 +85,44 @@ def test_long_output_is_cut_for_the_agent_and_kept_whole(make_trial: MakeTrial) 
     assert seen.output_file == "outputs/step-0002.txt"
     whole = "".join(f"{k}\n" for k in range(40000))
     assert (trial.dir.path / seen.output_file).read_text() == whole
-    assert f"left out; all {len(whole)} bytes are kept as outputs/step-0002.txt" in seen.text
+    assert (
+        f"characters left out; all {len(whole)} bytes are kept as outputs/step-0002.txt of the"
+        " trial; Read Output shows any part: step_number 2, start_character 15001 ...]\n"
+    ) in seen.text
     assert trial.steps()[1].output_bytes == len(whole)
     assert trial.steps()[1].output_file == "outputs/step-0002.txt"
 
 
+BARS = r"""
+import sys
+for epoch in range(1, 11):
+    for i in range(400):
+        bar = f"{i / 4:5.1f}%|{'#' * (i // 14):30}| {i}/400 [00:01<00:02, 1234.5it/s]"
+        _ = sys.stderr.write(f"\rEpoch {epoch}: {bar}")
+    print("\n" + f"epoch {epoch}: \x1b[1maccuracy\x1b[0m {0.5 + epoch / 100:.2f}", flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["Execute Script", "Python REPL"])
+def test_progress_bars_do_not_hide_what_was_printed(make_trial: MakeTrial, name: str) -> None:
+    trial = make_trial(env={"a.py": BARS.encode()})
+    seen = trial.do(
+        name, **({"script_name": "a.py"} if name == "Execute Script" else {"command": BARS})
+    )
+    lines = seen.text.split("\n")
+    assert [line for line in lines if "accuracy" in line] == [
+        f"epoch {n}: accuracy {0.5 + n / 100:.2f}" for n in range(1, 11)
+    ]
+    assert sum("399/400" in line for line in lines) == 10
+    assert len(seen.text) < 2000
+    raw = (trial.dir.path / seen.output_file).read_bytes()
+    assert raw.count(b"\r") == 4000
+    assert trial.steps()[0].output_bytes == len(raw) > 200_000
+
+
 def test_bytes_that_are_no_text_are_shown_as_such(make_trial: MakeTrial) -> None:
     trial = make_trial(env={"a.py": b"import os; os.write(1, b'a\\xff\\x00b')"})
-    assert trial.do("Execute Script", script_name="a.py").text.endswith("a\ufffd\0b")
+    assert trial.do("Execute Script", script_name="a.py").text.endswith("a\ufffdb")
 
 
 def test_the_python_process_keeps_its_variables(make_trial: MakeTrial) -> None:
@@ -130,8 +158,16 @@ class FakeConnection:
     def locate(self, target: str) -> str:
         return target
 
-    def execute(self, argv: Any, *, timeout: float | None = None, **_: Any) -> Execution:
+    def execute(
+        self,
+        argv: Any,
+        *,
+        timeout: float | None = None,
+        sink: Callable[[bytes], None] = lambda _: None,
+        **_: Any,
+    ) -> Execution:
         self.timeouts.append(timeout)
+        sink(self.end.output)
         return self.end
 
     def repl(self, code: str, *, timeout: float | None = None, keep: int = 0) -> Execution:
@@ -167,6 +203,30 @@ def test_a_limit_that_a_script_met_by_itself_is_said(
         f"a.py failed with exit status 1. {said} Its output:"
         in trial.do("Execute Script", script_name="a.py").text
     )
+
+
+PIP = b"ERROR: No matching distribution found for x\n"
+DNS = b"socket.gaierror: [Errno -3] Temporary failure in name resolution\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "network", "said"), [(PIP, False, True), (DNS, False, True), (PIP, True, False)]
+)
+def test_a_try_to_reach_the_network_is_answered_in_words(
+    make_trial: MakeTrial, output: bytes, network: bool, said: bool
+) -> None:
+    connection = FakeConnection(Execution(1, output, len(output), 1.0))
+    trial = make_trial(env={"a.py": b""}, connection=connection, network=network)
+    words = "The sandbox has no network: packages cannot be installed"
+    for name, args in (
+        ("Execute Script", {"script_name": "a.py"}),
+        ("Python REPL", {"command": "1"}),
+    ):
+        seen = trial.do(name, **args).text
+        assert (words in seen.partition("Its output:")[0]) is said
+        assert seen.endswith(output.decode())
+        connection.end = Execution(0, output, len(output), 1.0)
+    assert (words in trial.do("Python REPL", command="1").text) is said
 
 
 @pytest.mark.parametrize(
@@ -207,37 +267,14 @@ def test_the_remaining_time_bounds_an_execution(
 
 def test_output_that_the_sandbox_cut_is_shown_as_cut(make_trial: MakeTrial) -> None:
     end = Execution(0, b"H" * 60_000 + b"T" * 60_000, 10**9, 1.0)
-    trial = make_trial(env={"a.py": b""}, connection=FakeConnection(end))
-    seen = trial.do("Execute Script", script_name="a.py")
-    assert "H\n[... about 999970000 bytes left out ...]\nT" in seen.text
+    seen = make_trial(connection=FakeConnection(end)).do("Python REPL", command="1")
+    assert "H\n[... 9" in seen.text
+    assert (
+        "characters left out; outputs/step-0001.txt of the trial has the first and the last 512 KiB"
+        " of it; Read Output"
+    ) in seen.text
+    assert seen.text.endswith("T")
     assert len(seen.text) < SHOWN + 300
-
-
-@pytest.fixture
-def output(tmp_path: Path) -> Callable[[int, int], OutputFile]:
-    return lambda threshold, limit: OutputFile(tmp_path / "out.txt", threshold, limit)
-
-
-def test_short_output_makes_no_file(
-    output: Callable[[int, int], OutputFile], tmp_path: Path
-) -> None:
-    with output(10, 100) as sink:
-        sink(b"12345")
-        sink(b"67890")
-    assert not sink.made
-    assert sink.hint(tmp_path) == ""
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_file_of_an_output_is_bounded_and_says_so(
-    output: Callable[[int, int], OutputFile], tmp_path: Path
-) -> None:
-    with output(3, 8) as sink:
-        for _ in range(1000):
-            sink(b"12345")
-    assert sink.total == 5000
-    assert (tmp_path / "out.txt").read_bytes() == b"12345123\n[... 4992 bytes were not kept ...]\n"
-    assert "of 5000 bytes are kept as out.txt" in sink.hint(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -150,10 +150,24 @@ def test_inspecting_lines(make_trial: MakeTrial) -> None:
         assert said in text
 
 
+def test_lines_end_where_python_ends_them(make_trial: MakeTrial) -> None:
+    code = "a\r\n\x0c\nb\u2028\u2029\x85\x1c\nc\n".encode()
+    trial = make_trial(env={"a.py": code, "old.py": b"# coding: latin-1\nx = '\xe9'\n"})
+
+    def inspect(name: str, first: int, last: int) -> str:
+        return trial.do(
+            "Inspect Script Lines", script_name=name, start_line_number=first, end_line_number=last
+        ).text
+
+    assert inspect("a.py", 1, 1).endswith(" has 4 lines:\n\na")
+    assert inspect("a.py", 2, 4).endswith(":\n\n\x0c\nb\u2028\u2029\x85\x1c\nc")
+    assert inspect("old.py", 2, 2).endswith("x = 'é'")
+
+
 def test_inspecting_binary_or_giant_files(
     make_trial: MakeTrial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files.read_text, "__defaults__", (100,))
+    monkeypatch.setattr(files.read_bytes, "__defaults__", (100,))
     trial = make_trial(env={"bin": b"\0", "long": b"x\n" * 60})
     for name, said in (("bin", "binary"), ("long", "more than 100 bytes")):
         seen = trial.do(
