@@ -17,11 +17,10 @@ from pytest_mlab.models.takes import takes
 @dataclass(frozen=True)
 class Asked:
     """One completion. ``model`` is the name that the program used, ``role`` that of the trial's
-    model which answers; ``left_out`` says what of the
-    request does not go to the model; ``places`` are those of each message's blocks, for a message
-    that has any; ``kinds`` are the tools that are no functions in the program's eyes;
-    ``shows_reasoning``: the program does not forbid it in the answer; ``on_response`` is told the
-    response of an API that keeps them."""
+    model which answers; ``left_out`` says what of the request does not go to the model; ``places``
+    are those of each message's blocks; ``kinds`` are the tools that are no functions in the
+    program's eyes; ``shows_reasoning``: the program does not forbid it in the answer;
+    ``on_response`` is told the response of an API that keeps them."""
 
     model: str
     messages: tuple[Message, ...]
@@ -40,6 +39,14 @@ class Asked:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     shows_reasoning: bool = True
     on_response: Callable[[Json], None] = lambda response: None
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the request asks for reasoning."""
+        thinking = self.extra.get("thinking")
+        if thinking:
+            return bool(thinking.get("type") != "disabled")
+        return "reasoning_effort" in self.extra
 
     def suited_to(self, model: Model) -> Asked:
         """As the trial's model takes it; ``left_out`` says what is lost."""
