@@ -102,12 +102,14 @@ class ModelReply:
 class ModelFacts:
     """Facts about a model, known before it is called: its litellm name, whether it takes tools
     natively (others get them by a text protocol), how many tokens fit into a prompt, and how many
-    an answer may have (None: unknown)."""
+    an answer may have (None: unknown); ``images`` is what the user says about them (None:
+    nothing)."""
 
     name: str
     native_tools: bool
     context: int | None
     max_output: int | None = None
+    images: bool | None = None
 
 
 class ModelClient(Protocol):

@@ -28,7 +28,8 @@ class ModelSettings:
 
     ``model`` is litellm's name; ``params`` are parameters of every call, by litellm's names, and
     win over an agent's; ``tools`` says how it gets tools ('': as litellm's list says);
-    ``context`` is how many tokens fit into a prompt; ``prices`` win over the list in litellm;
+    ``context`` is how many tokens fit into a prompt; ``images`` says whether it takes images (None:
+    as litellm's list says); ``prices`` win over the list in litellm;
     ``rpm`` and ``tpm`` are requests and tokens a minute, over all workers of the run;
     ``api_key_env`` names the environment variable with its key ('' for the provider's own). None:
     unknown, or no limit."""
@@ -42,3 +43,4 @@ class ModelSettings:
     rpm: int | None = None
     tpm: int | None = None
     api_key_env: str = ""
+    images: bool | None = None

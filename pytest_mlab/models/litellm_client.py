@@ -109,6 +109,7 @@ class LitellmClient:
             native,
             settings.context or (price.context if price else None),
             price.max_output if price else None,
+            settings.images,
         )
 
     def _call(self, request: ModelRequest) -> Call:

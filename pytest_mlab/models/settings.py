@@ -48,6 +48,7 @@ class ModelTable(BaseModel):
     )
     tools: Literal["native", "text"] | None = Field(None, description="how tools are offered to it")
     context: int | None = Field(None, gt=0, description="tokens that fit into a prompt")
+    images: bool | None = Field(None, description="whether it takes images")
     api_key_env: str = Field("", description="environment variable that holds its key")
     rpm: int | None = Field(None, gt=0, description="requests a minute, over all workers")
     tpm: int | None = Field(None, gt=0, description="tokens a minute, over all workers")
@@ -166,6 +167,7 @@ class ModelTables:
             params=table.params,
             tools=table.tools or "",
             context=table.context,
+            images=table.images,
             prices=table.prices,
             rpm=table.rpm,
             tpm=table.tpm,

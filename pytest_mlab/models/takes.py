@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_mlab.models.library import litellm
 
@@ -38,6 +38,13 @@ class Takes:
     mark_of_all: bool = False
     thinking: bool = False
     effort: bool = False
+
+    def with_images(self, images: bool | None) -> Takes:
+        """As the user says about images; None: nothing."""
+        if images is None:
+            return self
+        media = self.media | {"image_url"} if images else self.media - {"image_url"}
+        return replace(self, media=media)
 
 
 @functools.lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -92,7 +92,7 @@ def as_text(request: ModelRequest) -> ModelRequest:
     if request.tools:
         described = instructions(request.tools, must_call=request.must_call)
         if messages and messages[0].role == "system":
-            messages[0] = Message("system", f"{messages[0].content}\n\n{described}".strip())
+            messages[0] = _with_text(messages[0], after=described)
         else:
             messages.insert(0, Message("system", described))
     stop = request.stop
@@ -143,14 +143,28 @@ def _plain(messages: Sequence[Message]) -> Iterator[Message]:
             results.append(f"{RESULT} name={name}>\n{message.content}\n{RESULT_END}")
             continue
         if message.role == "user" and results:
-            yield Message("user", "\n\n".join([*results, message.content]))
+            yield _with_text(message, before="\n\n".join(results))
         else:
             if results:
                 yield Message("user", "\n\n".join(results))
-            yield Message(message.role, written(message.content, message.tool_calls))
+            if message.tool_calls:
+                message = Message(message.role, written(message.content, message.tool_calls))
+            # Reasoning belongs to calls in the provider's own protocol.
+            yield replace(message, reasoning=())
         results = []
     if results:
         yield Message("user", "\n\n".join(results))
+
+
+def _with_text(message: Message, *, before: str = "", after: str = "") -> Message:
+    """``message`` with more text, also among the parts of its content."""
+    content = "\n\n".join(filter(None, (before, message.content, after)))
+    blocks = message.blocks and (*_part(before), *message.blocks, *_part(after))
+    return replace(message, content=content, blocks=blocks)
+
+
+def _part(text: str) -> tuple[Mapping[str, Any], ...]:
+    return ({"type": "text", "text": text},) if text else ()
 
 
 def written(text: str, calls: Sequence[ToolCall]) -> str:

@@ -18,6 +18,7 @@ temperature = 0.2
 base_url = "http://localhost:8000/v1"
 tools = "text"
 context = 32000
+images = true
 input_cost_per_token = 1e-6
 output_cost_per_token = 2e-6
 cache_read_input_token_cost = 1e-7
@@ -48,6 +49,7 @@ def test_a_whole_table(tmp_path: Path) -> None:
         params={"temperature": 0.2, "base_url": "http://localhost:8000/v1"},
         tools="text",
         context=32000,
+        images=True,
         prices=TokenPrices(prompt=1e-6, completion=2e-6, cached=1e-7),
         rpm=60,
         tpm=100000,

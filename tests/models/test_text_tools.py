@@ -347,3 +347,21 @@ def _without_tools(client: LitellmClient) -> LitellmClient:
             return ModelFacts(model, False, None)
 
     return Deaf(client.retry)
+
+
+def test_parts_of_a_content_stay_by_text() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    marked = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+    messages = (
+        Message("system", "Be brief.", blocks=(marked,)),
+        Message("assistant", "", (ToolCall("1", "List Files", "{}"),), reasoning=({"type": "x"},)),
+        Message("tool", "a.png", tool_call_id="1"),
+        Message("user", "look", blocks=({"type": "text", "text": "look"}, picture)),
+    )
+    system, spoken, user = as_text(ModelRequest("m", messages, tools=TOOLS)).messages
+    assert system.blocks[0] == marked
+    assert system.blocks[1]["text"].startswith("# Tools")
+    assert system.content == f"Be brief.\n\n{system.blocks[1]['text']}"
+    assert (spoken.blocks, spoken.reasoning) == ((), ())
+    assert user.blocks[1:] == messages[3].blocks
+    assert user.content == f"{user.blocks[0]['text']}\n\nlook"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from pytest_mlab.core.actions import ActionSpec
 from pytest_mlab.core.model_api import Message, ModelRequest, ToolCall
 from pytest_mlab.models.litellm_client import LitellmClient
 from pytest_mlab.models.retry import Retry
-from pytest_mlab.models.tools import called
+from pytest_mlab.models.tools import as_openai_messages, as_openai_tools, called
 from tests.support.scripted_server import ScriptedServer, call, say
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -93,3 +94,18 @@ def test_facts() -> None:
     assert (known.name, known.native_tools, known.context) == ("gpt-4-turbo", True, 128_000)
     assert (unknown.native_tools, unknown.context) == (True, None)
     assert not client.facts("gpt-3.5-turbo-instruct").native_tools
+
+
+def test_marks_and_parts_go_out_as_they_are() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    (tool,) = as_openai_tools([ActionSpec("Read", "reads", {}, marks=mark)])
+    assert (tool["cache_control"], "cache_control" in tool["function"]) == (*mark.values(), False)
+    part = {"type": "text", "text": "hi", **mark}
+    assert as_openai_messages([Message("user", "hi", blocks=(part,))])[0]["content"] == [part]
+
+
+def test_recordings_of_tools_without_marks_stay_what_they_were() -> None:
+    tool = ActionSpec("Read", "reads", {"type": "object"}, "text")
+    assert list(tool.as_json()) == ["name", "summary", "schema", "returns"]
+    marked = replace(tool, marks={"cache_control": {}})
+    assert ActionSpec(**marked.as_json()) == marked

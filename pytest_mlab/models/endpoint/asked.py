@@ -17,11 +17,10 @@ from pytest_mlab.models.takes import takes
 @dataclass(frozen=True)
 class Asked:
     """One completion. ``model`` is the name that the program used, ``role`` that of the trial's
-    model which answers; ``left_out`` says what of the
-    request does not go to the model; ``places`` are those of each message's blocks, for a message
-    that has any; ``kinds`` are the tools that are no functions in the program's eyes;
-    ``shows_reasoning``: the program does not forbid it in the answer; ``on_response`` is told the
-    response of an API that keeps them."""
+    model which answers; ``left_out`` says what of the request does not go to the model; ``places``
+    are those of each message's blocks; ``kinds`` are the tools that are no functions in the
+    program's eyes; ``shows_reasoning``: the program does not forbid it in the answer;
+    ``on_response`` is told the response of an API that keeps them."""
 
     model: str
     messages: tuple[Message, ...]
@@ -41,12 +40,21 @@ class Asked:
     shows_reasoning: bool = True
     on_response: Callable[[Json], None] = lambda response: None
 
+    @property
+    def thinks(self) -> bool:
+        """Whether the request asks for reasoning."""
+        thinking = self.extra.get("thinking")
+        if thinking:
+            return bool(thinking.get("type") != "disabled")
+        return "reasoning_effort" in self.extra
+
     def suited_to(self, model: Model) -> Asked:
         """As the trial's model takes it; ``left_out`` says what is lost."""
         if not needs_facts(self.messages, self.tools, self.extra):
             return self
         places = self.places or ((),) * len(self.messages)
-        facts = takes(model.facts(self.role).name)
+        known = model.facts(self.role)
+        facts = takes(known.name).with_images(known.images)
         found = suited(self.messages, self.tools, self.extra, places, facts)
         return replace(
             self,

@@ -24,6 +24,7 @@ PASSED_ON = (
     "seed",
     "logit_bias",
     "reasoning_effort",
+    "thinking",
     "parallel_tool_calls",
     "verbosity",
 )
@@ -44,6 +45,10 @@ def read(fields: Any) -> Asked:
     body = Body(fields)
     offered = read_tools(body.objects("tools"), "chat")
     extra = body.passed_on(PASSED_ON)
+    if not isinstance(extra.get("thinking", {}), dict):
+        raise Refused(f"'thinking' must be an object, not {extra['thinking']!r:.80}")
+    if effort := body.object("reasoning").get("effort"):  # as OpenRouter has it
+        extra.setdefault("reasoning_effort", effort)
     must_call, choice, offered = choose(body.any("tool_choice"), offered)
     schema, response_format = answer_format(body.any("response_format"))
     options = body.object("stream_options")

@@ -179,11 +179,10 @@ class _Handler(BaseHTTPRequestHandler):
             asked = replace(responses.read(fields), on_response=keep)
         else:
             asked = api.read(fields)
-        thinks = not {"thinking", "reasoning_effort"}.isdisjoint(asked.extra)
         return replace(
             asked,
             role=role_of(asked.model, self.server.endpoint.names),
-            messages=kept.with_reasoning(asked.messages, signed=thinks),
+            messages=kept.with_reasoning(asked.messages, signed=asked.thinks),
         )
 
     def _answer(self, name: str, asked: Asked) -> ModelReply:

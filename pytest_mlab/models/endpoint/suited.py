@@ -138,8 +138,8 @@ def _given_up(thinking: str, *, of_claude: bool) -> tuple[str, str]:
     """Which of ``thinking`` and an effort does not go out, and what is lost by it ('')."""
     if thinking == "disabled":
         if of_claude:
-            return "reasoning_effort", "effort, without thinking"
+            return "reasoning_effort", "effort (no thinking is asked for)"
         return "thinking", ""
     if thinking == "adaptive":
         return "thinking", ""  # its measure is the effort
-    return "reasoning_effort", "effort, beside a budget for thinking"
+    return "reasoning_effort", "effort (thinking has a budget)"

@@ -135,10 +135,10 @@ def provider(served: Provider) -> Provider:
 class OneModel:
     """The trial's model, without a trial."""
 
-    def __init__(self, provider: Provider, name: str) -> None:
+    def __init__(self, provider: Provider, name: str, images: bool | None) -> None:
         host = f"http://127.0.0.1:{provider.server_address[1]}"
         params = {"api_base": host if name.startswith("anthropic/") else f"{host}/v1"}
-        settings = ModelSettings("m", name, params)
+        settings = ModelSettings("m", name, params, images=images)
         self.client = TextTools(LitellmClient(Retry(attempts=1), lambda _: settings))
 
     def complete(self, prompt: Any, *, role: str = "main", **options: Any) -> ModelReply:
@@ -148,9 +148,11 @@ class OneModel:
         return self.client.facts("m")
 
 
-def ask(provider: Provider, api: ModuleType, name: str, body: Json) -> tuple[Asked, Json, Json]:
+def ask(
+    provider: Provider, api: ModuleType, name: str, body: Json, *, images: bool | None = None
+) -> tuple[Asked, Json, Json]:
     """The request as it was suited, the provider's last body, and the answer for the program."""
-    model: Any = OneModel(provider, name)
+    model: Any = OneModel(provider, name, images)
     asked = api.read(body).suited_to(model)
     reply = asked.complete(model)
     return asked, provider.bodies[-1], api.answer(asked, reply)
@@ -182,7 +184,7 @@ def claude_code(**more: Any) -> Json:
                 "output_config": {"effort": "high"},
             },
             2000,
-            "effort, beside a budget for thinking",
+            "effort (thinking has a budget)",
         ),
         (ADAPTIVE, {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}, 0, ""),
     ],
@@ -213,7 +215,7 @@ def test_effort_without_thinking_does_not_begin_to_think(provider: Provider) -> 
     body = claude_code(output_config={"effort": "high"})
     asked, sent, _ = ask(provider, messages, CLAUDE, body)
     assert sent.get("thinking", {"type": "disabled"}) == {"type": "disabled"}
-    assert asked.left_out == ("effort, without thinking",)
+    assert asked.left_out == ("effort (no thinking is asked for)",)
     _, sent, _ = ask(provider, messages, "openai/gpt-5", {**body, "tools": []})
     assert (sent["reasoning_effort"], "thinking" in sent) == ("high", False)
 
@@ -295,6 +297,10 @@ def test_images_travel_to_a_model_that_takes_them(provider: Provider) -> None:
     asked, sent, _ = ask(provider, messages, CLAUDE, picture())
     assert asked.left_out == ()
     assert sent["messages"][2]["content"][0]["content"][0]["source"]["data"] == PNG
+
+    # What the user says about a model that litellm does not know.
+    _, sent, _ = ask(provider, messages, BLIND, picture(), images=True)
+    assert PNG in json.dumps(sent)
 
     _, sent, _ = ask(provider, messages, SEEING, picture())
     assert [message["role"] for message in sent["messages"][2:]] == ["tool", "user"]

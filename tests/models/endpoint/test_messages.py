@@ -74,3 +74,16 @@ def test_what_is_said_and_no_end() -> None:
         "mcp_servers",
         "of_next_year",
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "thinks"),
+    [
+        ({}, False),
+        ({"output_config": {"effort": "low"}}, False),
+        ({"thinking": {"type": "disabled"}}, False),
+        ({"thinking": {"type": "adaptive"}}, True),
+    ],
+)
+def test_which_requests_think(more: dict[str, object], thinks: bool) -> None:
+    assert read({**BODY, **more}).thinks is thinks
