@@ -69,9 +69,11 @@ class Gain:
 class Efficiency:
     """What the ``n`` trials that ran used: totals, and medians per trial.
 
-    ``cost``, ``cost_per_trial`` and ``cost_per_success`` are in dollars, and None when the price of
-    any call is unknown. ``cost_per_success`` is the cost of all trials, failed ones included, for
-    each success; None without a success."""
+    ``answered`` counts the answered model calls by model, as far as results hold it;
+    ``unanswered``: models were to be called, and no call was answered. ``cost``, ``cost_per_trial``
+    and ``cost_per_success`` are in dollars, and None when the price of any call is unknown, or when
+    none was answered. ``cost_per_success`` is
+    the cost of all trials, failed ones included, for each success; None without a success."""
 
     n: int
     steps: int
@@ -81,6 +83,8 @@ class Efficiency:
     prompt_tokens: int
     completion_tokens: int
     model_calls: int
+    answered: Mapping[str, int]
+    unanswered: bool
     cost: float | None
     cost_per_trial: float | None
     cost_per_success: float | None
@@ -296,7 +300,11 @@ def _gain(results: Sequence[TrialResult]) -> Gain:
 def _efficiency(results: Sequence[TrialResult]) -> Efficiency:
     ran = [r for r in results if r.outcome is not Outcome.NOT_RUN]
     ledgers = [r.ledger for r in ran]
-    cost = _cost(ledgers)
+    answered: Counter[str] = Counter()
+    for result in ran:
+        answered.update(result.answered or {})
+    unanswered = _is_unanswered(ran)
+    cost = None if unanswered else _cost(ledgers)
     return Efficiency(
         n=len(ran),
         steps=sum(ledger.steps for ledger in ledgers),
@@ -306,12 +314,22 @@ def _efficiency(results: Sequence[TrialResult]) -> Efficiency:
         prompt_tokens=sum(ledger.usage.prompt_tokens for ledger in ledgers),
         completion_tokens=sum(ledger.usage.completion_tokens for ledger in ledgers),
         model_calls=sum(ledger.model_calls for ledger in ledgers),
+        answered=dict(sorted(answered.items())),
+        unanswered=unanswered,
         cost=cost,
         cost_per_trial=_share(cost, len(ran)),
         cost_per_success=_share(cost, sum(r.outcome is Outcome.SUCCESS for r in ran)),
         median_steps=median([ledger.steps for ledger in ledgers]),
         median_seconds=median([ledger.seconds for ledger in ledgers]),
         median_tokens=median([ledger.usage.total for ledger in ledgers]),
+    )
+
+
+def _is_unanswered(ran: Sequence[TrialResult]) -> bool:
+    """True when models were to be called and no call was answered: no dollars were spent then, but
+    none would say what the trials cost."""
+    return any(r.id.model for r in ran) and not any(
+        r.ledger.model_calls if r.answered is None else sum(r.answered.values()) for r in ran
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePosixPath
@@ -110,7 +111,8 @@ class TrialResult:
     one more baseline run); ``seconds`` is the agent's wall time, ``evaluation_seconds`` the
     evaluator's; timestamps are Unix seconds; ``notes`` are further sentences for the reader, such
     as that a replay left recorded calls unused; ``tools_by_text`` names the models that got their
-    tools by text since their providers refused them."""
+    tools by text since their providers refused them; ``answered`` counts the model calls that were
+    answered, by model (None in results of earlier versions)."""
 
     id: TrialId
     outcome: Outcome
@@ -132,6 +134,7 @@ class TrialResult:
     snapshot: str = ""
     notes: tuple[str, ...] = ()
     tools_by_text: tuple[str, ...] = ()
+    answered: Mapping[str, int] | None = None
     format: int = RESULT_FORMAT
 
     @property

@@ -37,6 +37,9 @@ from pytest_mlab.store.underway import UnderWay
 WIDTH = 80
 IN_AGENT = "in the agent's own code"
 _SHOWN = 8
+SILENT_SECONDS = 180.0
+"""A program that has not asked its model for so long is reported: those that were tried ask within
+20 s, and one that ignores the endpoint's address waits for the whole budget."""
 
 
 @dataclass
@@ -106,12 +109,19 @@ class Progress:
         """What a trial does at this moment; '' where that is not known."""
         if now is None:
             return ""
-        what = f"{now.what or IN_AGENT}, {self._since(now.since)}"
+        what = f"{now.what or IN_AGENT}, {self._since(now.since)}{self._silence(now, event)}"
         if now.step is None:
             return what
         ledger = getattr(event, "ledger", None)
         money = f", ${ledger.cost:.2f}" if ledger is not None and ledger.model_calls else ""
         return f"step {now.step}/{limit}{money}, {what}"
+
+    def _silence(self, now: UnderWay, event: Event | None) -> str:
+        """What to say of a program that has not asked its model for minutes."""
+        ledger = getattr(event, "ledger", None)
+        asked = ledger is not None and ledger.model_calls
+        waits = now.what.startswith(underway.PROGRAM) and self.clock() - now.since > SILENT_SECONDS
+        return ", no model call yet" if waits and not asked else ""
 
     def _since(self, moment: float) -> str:
         return format_duration(max(1, round(self.clock() - moment)))

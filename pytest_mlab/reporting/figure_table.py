@@ -179,6 +179,7 @@ FIGURES: tuple[Entry, ...] = (
     _used("completion_tokens", lambda used: used.completion_tokens),
     _used("tokens", lambda used: used.tokens, "tokens", section=""),
     _used("model_calls", lambda used: used.model_calls),
+    _used("answered_calls", lambda used: dict(used.answered)),
     Entry("trials_with_tools_by_text", lambda t: len(by_text(t)), lambda s: len(by_text(s)),
           "efficiency", "trials_with_tools_by_text"),
     _used("median_steps", lambda used: used.median_steps, column=_STEPS),

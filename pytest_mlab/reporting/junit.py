@@ -38,6 +38,7 @@ def trial_properties(result: TrialResult, trace_path: str) -> list[tuple[str, Bu
         "mlab.waited_seconds": ledger.waited,
         "mlab.evaluation_seconds": result.evaluation_seconds,
         "mlab.model_calls": ledger.model_calls,
+        "mlab.answered_calls": _by_model(result),
         "mlab.prompt_tokens": ledger.usage.prompt_tokens,
         "mlab.completion_tokens": ledger.usage.completion_tokens,
         "mlab.cost_usd": ledger.known_cost,
@@ -47,6 +48,12 @@ def trial_properties(result: TrialResult, trace_path: str) -> list[tuple[str, Bu
         "mlab.trace": trace_path or None,
     }
     return to_wire({name: value for name, value in values.items() if value is not None})
+
+
+def _by_model(result: TrialResult) -> str | None:
+    """How many calls each model answered, where there are several."""
+    found = result.answered or {}
+    return ", ".join(f"{model} {n}" for model, n in found.items()) if len(found) > 1 else None
 
 
 def verdict_properties(figures: RunFigures, verdict: Verdict) -> list[tuple[str, Builtin]]:

@@ -109,6 +109,7 @@ def _trial(result: TrialResult) -> dict[str, Any]:
         "within_noise": result.within_noise,
         "notes": list(result.notes),
         "tools_by_text": list(result.tools_by_text),
+        "answered_calls": None if result.answered is None else dict(result.answered),
         "ended_by": None if result.ended_by is None else result.ended_by.value,
         "efficiency": {
             "steps": ledger.steps,

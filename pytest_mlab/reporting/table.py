@@ -161,7 +161,7 @@ def _notes(subject: SubjectSummary) -> list[str]:
         notes.append(text.ascii_only(f"! {refused}"))
     notes.append(text.spent(subject.efficiency))
     if subject.efficiency.cost is None:
-        notes.append("? the price of a model is unknown, so the cost is as well")
+        notes.append(f"? {text.unknown_cost(subject.efficiency)}")
     return notes
 
 

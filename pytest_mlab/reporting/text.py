@@ -97,11 +97,22 @@ def spent(used: Efficiency) -> str:
         cost = "cost unknown" if used.cost is None else f"${dollars(used.cost)}"
         if used.cost_per_success is not None:
             cost += f" (${dollars(used.cost_per_success)} a success)"
-        parts.append(f"{cost}, {count(used.tokens)} tokens in {used.model_calls} model calls")
+        calls = plural(used.model_calls, "model call")
+        if len(used.answered) > 1:
+            shares = ", ".join(f"{model} {n}" for model, n in used.answered.items())
+            calls += f" (answered by {shares})"
+        parts.append(f"{cost}, {count(used.tokens)} tokens in {calls}")
     parts.append(f"{used.steps} steps, {seconds(used.seconds)} of agent's time")
     if used.waited >= 1:
         parts.append(f"{seconds(used.waited)} of waiting for providers")
     return ", ".join(parts)
+
+
+def unknown_cost(used: Efficiency) -> str:
+    """Why the dollars of a subject are unknown."""
+    if used.unanswered:
+        return "no model call was answered, so the cost of a trial is unknown"
+    return "the price of a model is unknown, so the cost is as well"
 
 
 def endings(subject: SubjectSummary) -> str:

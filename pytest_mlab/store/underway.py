@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 FILE = "now.json"
+PROGRAM = "program "
+"""The beginning of ``what`` while a program of the agent's with a model runs."""
 
 
 @dataclass(frozen=True)

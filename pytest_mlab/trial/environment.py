@@ -22,6 +22,7 @@ from pytest_mlab.store.journal import Journal
 from pytest_mlab.store.moments import moment
 from pytest_mlab.store.snapshots import Snapshots
 from pytest_mlab.store.trialdir import TrialDir
+from pytest_mlab.store.underway import PROGRAM
 from pytest_mlab.trial.account import Account
 from pytest_mlab.trial.actions import definitions
 from pytest_mlab.trial.actions.base import ActionAnswer, ActionContext, as_meant, perform
@@ -201,7 +202,7 @@ class TrialEnvironment:
         words = self._programs.argv(argv)
         begin = time.monotonic()
         if self._programs.has_model:
-            with self._account.doing(f"program {os.path.basename(words[0])}"):
+            with self._account.doing(f"{PROGRAM}{os.path.basename(words[0])}"):
                 ran = self._programs.run(words, env or {}, stdin, patience, self._model_step)
             self._recorder.program(words, ran, begin)
         else:

@@ -36,6 +36,7 @@ from pytest_mlab.trial.outcome import (
     conclude,
     facts,
     last_ledger,
+    silence,
 )
 from pytest_mlab.trial.process.watch import Ending
 from pytest_mlab.trial.redacted import RedactedJournal
@@ -74,8 +75,9 @@ def run_finish_phase(payload: Mapping[str, Any]) -> None:
         result = replace(
             result,
             reason=redact(result.reason),
-            notes=tuple(map(redact, found.notes)),
+            notes=tuple(map(redact, (*found.notes, *silence(found, context)))),
             tools_by_text=found.tools_by_text,
+            answered=found.answered,
         )
         journal.write(TrialFinished(t=time.time(), outcome=result.outcome, reason=result.reason))
     # The last act: a trial with a result is never run again. A death before this line leaves an

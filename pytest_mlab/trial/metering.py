@@ -28,6 +28,10 @@ from pytest_mlab.store.events import ModelCall
 from pytest_mlab.store.journal import Journal
 from pytest_mlab.trial.account import Account
 
+_CUT_SECONDS = 0.25
+"""A call that fails so shortly before the end of the trial's time was cut by it: timeouts are those
+of single reads and writes, and fire a little early or late."""
+
 
 @dataclass(frozen=True)
 class MeteredModel:
@@ -93,6 +97,8 @@ class MeteredModel:
             # A call that the end of the trial's time cut short fails too, but that is not the
             # provider's failure.
             self._check(role)
+            if self.account.remaining_seconds() < _CUT_SECONDS:
+                raise self._used_up("seconds", role) from error
             raise
         self._record(role, request, reply)
         self._check(role)
@@ -124,9 +130,11 @@ class MeteredModel:
             budget = replace(budget, max_steps=sys.maxsize)
         limit = self.account.ledger.exhausted(budget)
         if limit is not None:
-            raise BudgetExhausted(
-                f"the trial's {limit} are used up, at a model call ({role})", limit=limit
-            )
+            raise self._used_up(limit, role)
+
+    def _used_up(self, limit: str, role: Role) -> BudgetExhausted:
+        message = f"the trial's {limit} are used up, at a model call ({role})"
+        return BudgetExhausted(message, limit=limit)
 
     def _record(self, role: Role, request: ModelRequest, reply: ModelReply) -> None:
         # Before the event, whose ledger includes this call.

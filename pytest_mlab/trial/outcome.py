@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from textwrap import shorten
 
 from pytest_mlab.core.aggregate import CONTROL_AGENT
@@ -14,7 +15,15 @@ from pytest_mlab.core.scoring import judge, needed_score
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
 from pytest_mlab.errors import EvaluatorError, ScoringError
-from pytest_mlab.store.events import AgentEnded, Event, ModelCall, Note, StepDone, TrialStarted
+from pytest_mlab.store.events import (
+    AgentEnded,
+    Event,
+    ModelCall,
+    Note,
+    ProgramEnded,
+    StepDone,
+    TrialStarted,
+)
 from pytest_mlab.trial.evaluate import Evaluated
 from pytest_mlab.trial.process.forkserver import STATUS_RAISED
 from pytest_mlab.trial.process.watch import Ending
@@ -29,7 +38,8 @@ _NAMED_FILES = 5
 class TraceFacts:
     """The agent's part in a trace: its first and last event, the last known ledger, and how the
     script that was executed last failed ('' when it did not); ``notes`` are a replay's;
-    ``tools_by_text`` are the models whose providers refused tools."""
+    ``tools_by_text`` are the models whose providers refused tools; ``answered`` counts answered
+    model calls by model; ``programs`` counts the agent's programs that ended."""
 
     started: TrialStarted | None = None
     ended: AgentEnded | None = None
@@ -37,6 +47,8 @@ class TraceFacts:
     crash: str = ""
     notes: tuple[str, ...] = ()
     tools_by_text: tuple[str, ...] = ()
+    answered: Mapping[str, int] = field(default_factory=dict)
+    programs: int = 0
 
 
 def facts(events: Iterable[Event]) -> TraceFacts:
@@ -51,6 +63,11 @@ def facts(events: Iterable[Event]) -> TraceFacts:
             found = replace(found, notes=(*found.notes, str(event.data.get("text", ""))))
         elif isinstance(event, (ModelCall, StepDone)):
             found = replace(found, ledger=event.ledger)
+        if isinstance(event, ModelCall) and not event.error:
+            answered = Counter(found.answered) + Counter([event.model])
+            found = replace(found, answered=dict(answered))
+        if isinstance(event, ProgramEnded):
+            found = replace(found, programs=found.programs + 1)
         if isinstance(event, ModelCall) and event.fell_back:
             models = {*found.tools_by_text, event.model}
             found = replace(found, tools_by_text=tuple(sorted(models)))
@@ -60,6 +77,18 @@ def facts(events: Iterable[Event]) -> TraceFacts:
                 crash = _crash(str(event.args.get("script_name")), event.observation)
             found = replace(found, crash=crash)
     return found
+
+
+def silence(found: TraceFacts, context: ResultContext) -> list[str]:
+    """The sentence on a program that never asked the trial's model; none for other trials."""
+    if not (context.id.model and found.programs) or found.ledger.model_calls:
+        return []
+    return [
+        "no model call reached the trial's endpoint: the program asked elsewhere, or asked nothing;"
+        " it was given OPENAI_BASE_URL, OPENAI_API_BASE, ANTHROPIC_BASE_URL and a key beside each;"
+        " to fix: make the program read one of them (docs/programs.md), or set its own option by"
+        " --mlab-agent-arg=env=NAME=value"
+    ]
 
 
 def _crash(script: str, said: str) -> str:

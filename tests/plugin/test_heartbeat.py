@@ -64,6 +64,19 @@ def test_a_running_trial_shows_step_cost_and_its_last_action(tmp_path: Path) -> 
     assert lines(run)[1:] == ["  task-agent-2: step 3/7, $1.50, Edit 5s ago"]
 
 
+def test_a_program_that_asks_no_model_is_reported_after_minutes(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    trial = run.plan.trials[0]
+    write(run, trial, Note(t=NOW, kind="plan", data={}))
+    for since, said in ((NOW - 100, False), (NOW - 200, True)):
+        with Activity(run.trial(trial).path, now=lambda since=since: since).doing("program codex"):
+            assert ("no model call yet" in "".join(lines(run))) is said
+    call = ModelCall(t=NOW, role="main", model="m", prompt="", seconds=1, ledger=LEDGER)
+    write(run, trial, call)
+    with Activity(run.trial(trial).path, now=lambda: NOW - 900).doing("program codex"):
+        assert "no model call yet" not in "".join(lines(run))
+
+
 def test_every_event_says_something(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     trial = run.plan.trials[0]

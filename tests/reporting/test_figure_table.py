@@ -54,6 +54,31 @@ def test_a_figure_of_a_users_own_is_in_every_report(tmp_path: Path) -> None:
     assert found == pytest.approx([0.35, 0.35, 0.35])
 
 
+def test_which_model_answered_how_many_calls_is_in_every_report(tmp_path: Path) -> None:
+    results = [
+        replace(r, answered={"openai/a": 2, "openai/b": 1} if r.id.model else {})
+        for r in busy_results()
+    ]
+    figures = RunFigures.of(a_run(tmp_path / "r", results), GatePolicy("aggregate"))
+    said = "answered by openai/a 32, openai/b 16"
+    assert said in " ".join(" ".join(table(figures)).split())
+    assert said in markdown(figures)
+    subject = summary(figures)["subjects"][1]
+    assert subject["efficiency"]["answered_calls"] == {"openai/a": 32, "openai/b": 16}
+    assert subject["tasks"][0]["trials"][0]["answered_calls"] == {"openai/a": 2, "openai/b": 1}
+    trial = dict(trial_properties(figures.subjects[1].tasks[0].results[0], ""))
+    assert trial["mlab.answered_calls"] == "openai/a 2, openai/b 1"
+
+
+def test_the_cost_of_calls_that_nobody_answered_is_unknown(tmp_path: Path) -> None:
+    results = [replace(r, answered={}, ledger=replace(r.ledger, cost=0.0)) for r in busy_results()]
+    figures = RunFigures.of(a_run(tmp_path / "r", results), GatePolicy("aggregate"))
+    control, research = summary(figures)["subjects"]
+    assert (control["efficiency"]["cost_usd"], research["efficiency"]["cost_usd"]) == (0.0, None)
+    assert "no model call was answered" in " ".join(" ".join(table(figures)).split())
+    assert "$0.00" not in "\n".join(table(figures))
+
+
 def test_trials_whose_tools_went_by_text_are_in_every_report(tmp_path: Path) -> None:
     results = [
         replace(r, tools_by_text=("openai/x",) if r.id.model and r.id.repeat < 3 else ())

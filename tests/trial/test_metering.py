@@ -220,6 +220,16 @@ class TestLimits:
             bench.model.complete("x")
         assert bench.calls[0].error == "ProviderDownError: timed out"
 
+    @pytest.mark.parametrize(("left", "error"), [(0.1, BudgetExhausted), (1.0, ProviderDownError)])
+    def test_a_timeout_just_before_the_end_of_time_is_the_trials(
+        self, bench: Bench, left: float, error: type[Exception]
+    ) -> None:
+        bench.budget(max_seconds=100.0)
+        bench.client.error = ProviderDownError("timed out")
+        bench.client.during = lambda: setattr(bench.clock, "now", 100.0 - left)
+        with pytest.raises(error):
+            bench.model.complete("hello")
+
     def test_used_up_steps_stop_the_agent_but_not_the_last_step_s_own_calls(
         self, bench: Bench
     ) -> None:

@@ -9,7 +9,15 @@ import pytest
 from pytest_mlab.core.budget import Budget, Ledger, Usage
 from pytest_mlab.core.task import Baseline, Direction, Metric, Submission, Task, Threshold, Variant
 from pytest_mlab.core.trial import EndedBy, Outcome, TrialId, TrialResult
-from pytest_mlab.store.events import AgentEnded, Event, ModelCall, Note, StepDone, TrialStarted
+from pytest_mlab.store.events import (
+    AgentEnded,
+    Event,
+    ModelCall,
+    Note,
+    ProgramEnded,
+    StepDone,
+    TrialStarted,
+)
 from pytest_mlab.trial.evaluate import Evaluated
 from pytest_mlab.trial.outcome import (
     AgentPart,
@@ -19,6 +27,7 @@ from pytest_mlab.trial.outcome import (
     conclude,
     facts,
     last_ledger,
+    silence,
     tampering,
 )
 from pytest_mlab.trial.process.watch import Ending
@@ -111,7 +120,7 @@ def test_facts_of_a_trace_that_breaks_off() -> None:
         t=3.0, role="main", model="m", prompt="", seconds=1.0, ledger=Ledger(1, 2.0, Usage(5, 6))
     )
     found = facts([started(), step(Ledger(steps=1)), call, Note(t=4.0, kind="x", data={})])
-    assert found == TraceFacts(started(), None, Ledger(1, 2.0, Usage(5, 6)))
+    assert found == TraceFacts(started(), None, Ledger(1, 2.0, Usage(5, 6)), answered={"m": 1})
 
 
 def test_a_trace_names_the_models_whose_tools_went_by_text() -> None:
@@ -121,6 +130,32 @@ def test_a_trace_names_the_models_whose_tools_went_by_text() -> None:
 
     asked = [call("m", fell_back=True), call("n", fell_back=False), call("m", fell_back=True)]
     assert facts([started(), *asked, ended()]).tools_by_text == ("m",)
+
+
+def test_a_program_that_asked_no_model_is_said_with_the_way_out() -> None:
+    ended_program = ProgramEnded(t=3.0, argv=["x"], exit_status=0, output="", seconds=9.0)
+    silent = facts([started(), ended_program])
+    (said,) = silence(silent, context(id=TrialId("t", "a", "m", 1)))
+    assert "no model call" in said
+    assert "OPENAI_BASE_URL" in said
+    assert silence(silent, context(id=TrialId("t", "a", "", 1))) == []
+    assert silence(facts([started()]), context(id=TrialId("t", "a", "m", 1))) == []
+    asked = ModelCall(
+        t=3.0, role="main", model="m", prompt="", seconds=1.0, ledger=Ledger(model_calls=1)
+    )
+    assert (
+        silence(facts([started(), asked, ended_program]), context(id=TrialId("t", "a", "m", 1)))
+        == []
+    )
+
+
+def test_answered_calls_are_counted_by_model() -> None:
+    def call(model: str, error: str = "") -> ModelCall:
+        more: dict[str, Any] = {"role": "main", "prompt": "", "seconds": 1.0, "ledger": Ledger()}
+        return ModelCall(t=3.0, model=model, error=error, **more)
+
+    found = facts([started(), call("m"), call("n"), call("m"), call("m", "TimeoutError: x")])
+    assert found.answered == {"m": 2, "n": 1}
 
 
 def test_facts_of_an_empty_trace() -> None:
