@@ -69,7 +69,8 @@ def test_a_program_that_asks_no_model_is_reported_after_minutes(tmp_path: Path) 
     trial = run.plan.trials[0]
     write(run, trial, Note(t=NOW, kind="plan", data={}))
     for since, said in ((NOW - 100, False), (NOW - 200, True)):
-        with Activity(run.trial(trial).path, now=lambda since=since: since).doing("program codex"):
+        moments = iter([since] * 2)
+        with Activity(run.trial(trial).path, now=moments.__next__).doing("program codex"):
             assert ("no model call yet" in "".join(lines(run))) is said
     call = ModelCall(t=NOW, role="main", model="m", prompt="", seconds=1, ledger=LEDGER)
     write(run, trial, call)
