@@ -93,11 +93,15 @@ def _better(task: Task, results: list[Baseline]) -> Baseline:
 def _measure(task: Task, args: argparse.Namespace, what: Script) -> Baseline:
     """Run and score it as often as asked, and print a line."""
     from pytest_mlab.data.cache import default_cache_dir
-    from pytest_mlab.data.prepare import prepare
+    from pytest_mlab.data.prepare import is_prepared, prepare
+    from pytest_mlab.lib.locate import writable_cache
     from pytest_mlab.suites.measured import summarise
     from pytest_mlab.validation.measuring import measure_once, where_measured
 
-    prepared = prepare(task, args.data, args.cache_dir or default_cache_dir())
+    cache = args.cache_dir or default_cache_dir()
+    if (ready := is_prepared(task, args.data, cache)) is None:
+        writable_cache(cache.absolute())
+    prepared = ready or prepare(task, args.data, cache)
     scores = []
     for number in range(1, args.runs + 1):
         score = measure_once(task, prepared, what)

@@ -142,13 +142,14 @@ def _told(args: argparse.Namespace, result: Result) -> None:
 
 def _settings(args: argparse.Namespace) -> Settings:
     from pytest_mlab.data.cache import default_cache_dir
+    from pytest_mlab.lib.locate import writable_cache
     from pytest_mlab.validation.bench import Settings
 
     for word in ("runs", "jobs"):
         if getattr(args, word) < 1:
             raise ConfigError(f"--{word} {getattr(args, word)}: at least 1 is needed")
     return Settings(
-        cache=(args.cache_dir or default_cache_dir()).resolve(),
+        cache=writable_cache((args.cache_dir or default_cache_dir()).resolve()),
         variant=args.data,
         sandbox=SandboxOptions(args.sandbox, args.docker_image),
         runs=args.runs,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 from pytest_mlab.core.task import Baseline, Direction, Metric, Task
+from pytest_mlab.core.task_commands import measure_command
 from pytest_mlab.core.trial import Outcome
 from pytest_mlab.errors import EvaluatorError, ScoringError
 
@@ -130,15 +131,15 @@ def needed_score(task: Task, variant: str, override: float | None = None) -> flo
     if baseline is not None and is_sentinel(baseline.mean):
         raise ScoringError(
             f"task {task.name}, data {variant}: the baseline {baseline.mean!r} is a placeholder and"
-            f" not a measurement; measure one (mlab measure {task.name} --data {variant} --write)"
+            f" not a measurement; measure one ({measure_command(task, variant)})"
             " or set threshold.absolute instead"
         )
     if task.threshold.absolute is not None:
         return _sound_absolute(task, task.threshold.absolute)
     if baseline is None:
         raise ScoringError(
-            f"task {task.name}: no baseline was measured on data {variant!r}; measure one (mlab"
-            f" measure {task.name} --data {variant} --write) or set threshold.absolute in task.toml"
+            f"task {task.name}: no baseline was measured on data {variant!r}; measure one"
+            f" ({measure_command(task, variant)}) or set threshold.absolute in task.toml"
         )
     # abs(0) leaves nothing to improve by, and a negative mean makes a share of it meaningless.
     if baseline.mean <= 0:

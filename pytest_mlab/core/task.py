@@ -12,6 +12,9 @@ from pytest_mlab.core.budget import BudgetOverride
 
 SubmissionKind = Literal["csv", "directory", "script"]
 
+FOREIGN = "mlagentbench"
+"""The kind of source that a task in MLAgentBench's format has."""
+
 
 class Direction(str, Enum):
     """Which way a metric is better."""

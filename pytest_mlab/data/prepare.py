@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pytest_mlab.core.task import Task
+from pytest_mlab.core.task_commands import command
 from pytest_mlab.data import prepared as manifest
 from pytest_mlab.data.cache import Slot, data_key
 from pytest_mlab.data.prepared import Manifest
@@ -115,9 +116,10 @@ def prepare(
     except OSError as error:
         raise DataUnavailable(
             f"the data of {task.name} ({variant}) cannot be prepared: {error}",
+            # In another folder, which the run has to be told as well.
             fix=(
-                f"mlab prepare {task.name} --data {variant} --cache-dir <a folder that can be"
-                " written to>"
+                f"{command('prepare', task, '--cache-dir', 'DIR', variant=variant)}, then pytest"
+                " --mlab-cache-dir=DIR, where DIR is a folder that can be written to"
             ),
         ) from None
 

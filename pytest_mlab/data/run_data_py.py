@@ -8,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pytest_mlab.core.task import Task
-from pytest_mlab.data.sources.base import FOREIGN
+from pytest_mlab.core.task import FOREIGN, Task
 from pytest_mlab.errors import DataUnavailable, SuiteError
 
 # What the host's Python needs to start and to find its libraries. Keys stay out.

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pytest_mlab.core.model_settings import ModelSettings, TokenPrices
 from pytest_mlab.errors import ConfigError
+from pytest_mlab.lib.locate import expand
 from pytest_mlab.lib.secrets import holds_secret, is_secret_parameter
 from pytest_mlab.lib.suggest import nearest_first
 from pytest_mlab.models.names import check_model_name, litellm_name
@@ -91,7 +92,7 @@ class ModelTables:
         that cannot be read, for keys beside ``[models.<alias>]``, and for tables in both of a
         project's places."""
         if file is not None:
-            path = file.expanduser().absolute()
+            path = expand(file).absolute()
             path = path if path.is_file() else rootdir / file
             if not path.is_file():
                 raise ConfigError(f"--mlab-models={file}: no such file here or in {rootdir}")

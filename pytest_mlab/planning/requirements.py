@@ -7,7 +7,6 @@ different items. Every answer that something is missing names the command that f
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pytest_mlab.core.model_settings import ModelSettings
 from pytest_mlab.core.plan import Plan, PlannedAgent, RunSettings
 from pytest_mlab.core.sandbox_api import SandboxOptions
 from pytest_mlab.core.task import Task
+from pytest_mlab.core.task_commands import command
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.errors import RequirementMissing, SandboxError
 from pytest_mlab.lib import packages
@@ -219,9 +219,7 @@ def _foreign_baseline(task: Task, variant: str) -> str:
         RequirementMissing(
             f"the task {task.name} has no baseline: add baseline = [<scores of the starter code>]"
             f" or threshold = <score to beat> to {origin / 'mlab.toml'}",
-            fix=shlex.join(
-                ["mlab", "measure", task.name, "--suite", str(origin.parent), "--runs", "5"]
-            ),
+            fix=command("measure", task, "--runs", "5"),
         )
     )
 

@@ -80,7 +80,7 @@ class _Place:
         self._root = root.resolve()
         folder = self._root / "task_suites" / name
         if locate.is_path(suite):
-            folder = Path(suite).expanduser().resolve()
+            folder = locate.expand(Path(suite)).resolve()
         self._folder = folder
         self.test_file = self._root / "task_suites" / f"test_{name}.py"
         self.suite_id = f"task_suites/test_{name}.py"

@@ -101,9 +101,12 @@ class Worker:
             # of their own, where it forbids nothing.
             if not type(error).__name__.startswith("Socket"):
                 raise
+            from pytest_mlab.trial.job import Job
+
+            prepare = Job(self.directory, trial_id).prepare_command
             self._missing(
                 f"the data of {trial_id.task} cannot be fetched: {error} to fix: leave out"
-                f" --disable-socket, or first: mlab prepare {trial_id.task}"
+                f" --disable-socket, or first: {prepare}"
             )
         trial = self._give(item, result)
         self._hooks.finish(trial)

@@ -16,6 +16,7 @@ from pytest_mlab.core.sandbox_api import Sandbox
 from pytest_mlab.core.task import Task
 from pytest_mlab.core.trial import TrialId
 from pytest_mlab.data.prepare import Prepared, is_prepared
+from pytest_mlab.data.sources.base import Options, prepare_command
 from pytest_mlab.errors import DataUnavailable, StoreError
 from pytest_mlab.sandboxes import make
 from pytest_mlab.store.rundir import RunDir
@@ -99,9 +100,14 @@ class Job:
             name, variant = self.task.name, self.settings.data
             raise DataUnavailable(
                 f"the data of {name} ({variant}) are gone from {self.cache}",
-                fix=f"mlab prepare {name} --data {variant}",
+                fix=self.prepare_command,
             )
         return found
+
+    @property
+    def prepare_command(self) -> str:
+        """The command that prepares the task's data in the run's cache."""
+        return prepare_command(self.task, Options(self.cache, self.settings.data))
 
     @property
     def scratch(self) -> Path:

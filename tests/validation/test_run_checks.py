@@ -48,8 +48,8 @@ def test_schema_needs_measured_scores(task: Path, what: str) -> None:
     assert (found.status, found.reason) == (
         "fail",
         (
-            f"no {what} was measured on data mini: mlab measure guess --data mini --what {what}"
-            " --write"
+            f"no {what} was measured on data mini: mlab measure guess --data mini --suite toy"
+            f" --what {what} --write"
         ),
     )
 

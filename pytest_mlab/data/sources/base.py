@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shlex
 import shutil
 import sys
 from abc import ABC, abstractmethod
@@ -14,11 +13,9 @@ from importlib import import_module
 from pathlib import Path
 
 from pytest_mlab.core.task import Source, Task
+from pytest_mlab.core.task_commands import command
 from pytest_mlab.errors import ConfigError, DataUnavailable, SuiteError
-from pytest_mlab.lib.locate import DEFAULT_SUITE, default_cache_dir, entry_point_suites, search_path
-
-FOREIGN = "mlagentbench"
-"""The kind of source that a task in MLAgentBench's format has."""
+from pytest_mlab.lib.locate import default_cache_dir
 
 FULL_EXTRA = 'pip install "pytest-mlab[full]"'
 
@@ -114,15 +111,12 @@ def require_packages(task: Task, options: Options, *names: str) -> None:
 
 def prepare_command(task: Task, options: Options, *, accept: str = "") -> str:
     """The command that prepares the data in the same cache."""
-    words = ["mlab", "prepare", task.name, "--data", options.variant]
-    suite = suite_of(task)
-    if suite != DEFAULT_SUITE:
-        words += ["--suite", suite]
+    words = []
     if options.cache != _default_cache():
         words += ["--cache-dir", str(options.cache)]
     if accept:
         words += ["--accept-rules", accept]
-    return shlex.join(words)
+    return command("prepare", task, *words, variant=options.variant)
 
 
 def _default_cache() -> Path | None:
@@ -130,21 +124,6 @@ def _default_cache() -> Path | None:
         return default_cache_dir()
     except ConfigError:
         return None  # no home folder: every cache has to be named
-
-
-def suite_of(task: Task) -> str:
-    """What ``--suite`` has to say for a task: its suite's name where that is found by name from the
-    current folder, else the suite's folder."""
-    sources = [source for variant in task.variants.values() for source in variant.sources]
-    for source in sources:
-        if source.kind == FOREIGN:
-            return str(Path(source.ref).parent)
-    home = task.folder.resolve().parent
-    # A suite that was named by its path has its folder's name; one of a package may have another.
-    if home.name != task.suite or task.suite in entry_point_suites():
-        return task.suite
-    named = [(folder / task.suite).resolve() for folder in search_path(Path.cwd(), "task_suites")]
-    return task.suite if home in named else str(home)
 
 
 def size_text(source: Source) -> str:

@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_mlab.core.task import Source, Task
-from pytest_mlab.data.sources.base import FOREIGN, Options, SourceKind
+from pytest_mlab.core.task import FOREIGN, Source, Task
+from pytest_mlab.data.sources.base import Options, SourceKind
 from pytest_mlab.errors import SuiteError
 from pytest_mlab.lib.digests import sha256_of
 

@@ -20,8 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_mlab.core.task import Direction, Metric, Source, Submission, Task, Variant
-from pytest_mlab.data.sources.base import FOREIGN
+from pytest_mlab.core.task import FOREIGN, Direction, Metric, Source, Submission, Task, Variant
 from pytest_mlab.errors import SuiteError
 from pytest_mlab.suites.folder import signature
 from pytest_mlab.suites.foreign import data as foreign_data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_mlab.core.task_commands import command, measure_command
 from pytest_mlab.errors import SuiteError
 from pytest_mlab.suites.foreign.reader import origin_of
 from pytest_mlab.validation.bench import Bench
@@ -31,13 +32,12 @@ class Schema:
             del measured["reference"]  # which MLAgentBench's format does not have
         missing = [word for word, scores in measured.items() if scores is None]
         if missing and origin:
-            fix = (
-                f"mlab measure {task.name} --suite {origin.parent}, then baseline = [...] in"
-                f" {origin / 'mlab.toml'}"
+            measure = command("measure", task)
+            return fail(
+                f"no baseline is known: {measure}, then baseline = [...] in {origin / 'mlab.toml'}"
             )
-            return fail(f"no baseline is known: {fix}")
         if missing:
-            fix = f"mlab measure {task.name} --data {name} --what {missing[0]} --write"
+            fix = measure_command(task, name, what=missing[0])
             return fail(f"no {' and no '.join(missing)} was measured on data {name}: {fix}")
         return ok(
             f"version {task.version}, {task.modality}, {task.metric.name},"

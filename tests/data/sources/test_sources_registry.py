@@ -113,19 +113,3 @@ def test_every_module_with_a_kind_is_registered() -> None:
         and any(isinstance(base, ast.Name) and base.id == "SourceKind" for base in node.bases)
     }
     assert classes == {type(kind).__name__ for kind in BUILT_IN}
-
-
-def test_a_suite_that_is_not_found_by_name_is_named_by_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from pytest_mlab.data.sources.base import suite_of
-    from pytest_mlab.suites.catalog import Catalog
-
-    write_toy_suite(tmp_path)
-    folder = tmp_path / "task_suites" / "toy"
-    (task, *_) = Catalog(tmp_path, tmp_path / "cache").suite(str(folder)).tasks({"guess"})
-    monkeypatch.chdir(tmp_path)
-    assert suite_of(task) == "toy"
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert suite_of(task) == str(folder.resolve())
