@@ -161,12 +161,11 @@ class Bench:
         """A new path in the scratch folder."""
         return self.scratch / f"{word}-{next(self._numbers)}"
 
-    def fresh(self) -> Workspace:
-        """A workspace as an agent gets it."""
+    def fresh(self, target: Path | None = None) -> Workspace:
+        """A workspace as an agent gets it: at ``target``, or in a folder of its own."""
+        target = target or self.folder("workspace")
         public, files = self.prepared.public, self.prepared.files
-        return provision(
-            self.task, public, files, self.folder("workspace"), mounts=self.sandbox.mounts
-        )
+        return provision(self.task, public, files, target, mounts=self.sandbox.mounts)
 
     def open(self, workspace: Workspace) -> Connection:
         """The sandbox of an agent. Raises SandboxError, RequirementMissing."""

@@ -19,6 +19,8 @@ if status < 0:
     os.kill(os.getpid(), -status)
 sys.exit(status)
 """
+_DIGITS = 20
+"""That a peak has at most."""
 
 
 class MeteredSandbox:
@@ -47,6 +49,29 @@ class MeteredSandbox:
         return self._sandbox.sweep(label_prefix)
 
 
+class _AllButMark:
+    """Passes on to ``sink`` what a program prints, and keeps back what may be the mark and the peak
+    behind it."""
+
+    def __init__(self, sink: Callable[[bytes], None], mark: bytes) -> None:
+        self._sink = sink
+        self._mark = mark
+        self._kept = b""
+
+    def __call__(self, data: bytes) -> None:
+        kept = self._kept + data
+        cut = max(0, len(kept) - len(self._mark) - _DIGITS)
+        self._kept = kept[cut:]
+        if cut:
+            self._sink(kept[:cut])
+
+    def end(self) -> None:
+        """Pass on the rest without mark and peak."""
+        output, found, peak = self._kept.rpartition(self._mark)
+        if rest := output if found and peak.isdigit() else self._kept:
+            self._sink(rest)
+
+
 class _Metered:
     def __init__(self, connection: Connection, owner: MeteredSandbox) -> None:
         self._connection = connection
@@ -72,9 +97,14 @@ class _Metered:
         mark = f"{secrets.token_hex(8)}:"
         # -I -S: files in the workspace must not take the place of modules, and startup stays short.
         command = [self.python, "-I", "-S", "-c", _ASK, mark, *argv]
-        ended = self._connection.execute(
-            command, timeout=timeout, env=env, stdin=stdin, keep=keep, sink=sink
-        )
+        program = None if sink is None else _AllButMark(sink, mark.encode())
+        try:
+            ended = self._connection.execute(
+                command, timeout=timeout, env=env, stdin=stdin, keep=keep, sink=program
+            )
+        finally:
+            if program is not None:
+                program.end()
         output, found, peak = ended.output.rpartition(mark.encode())
         if (
             not found or not peak.isdigit()

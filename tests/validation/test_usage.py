@@ -46,7 +46,9 @@ def test_memory_of_the_largest_process(sandbox: MeteredSandbox, connection: Conn
 
 def test_output_and_status_are_the_commands(connection: Connection) -> None:
     code = "import sys; sys.stdout.write(sys.stdin.read() * 2); sys.exit(3)"
-    done = connection.execute([connection.python, "-c", code], stdin=b"ab\n")
+    streamed: list[bytes] = []
+    done = connection.execute([connection.python, "-c", code], stdin=b"ab\n", sink=streamed.append)
+    assert b"".join(streamed) == b"ab\nab\n"
     assert (done.output, done.output_bytes, done.exit_status, done.killed_for) == (
         b"ab\nab\n",
         6,
@@ -61,9 +63,11 @@ def test_a_signal_is_the_commands(connection: Connection) -> None:
 
 
 def test_a_timeout_kills_all(connection: Connection) -> None:
+    streamed: list[bytes] = []
     code = "import time; print('begun', flush=True); time.sleep(600)"
-    done = connection.execute([connection.python, "-c", code], timeout=1.0)
+    done = connection.execute([connection.python, "-c", code], timeout=1.0, sink=streamed.append)
     assert done.killed_for == "timeout"
+    assert b"".join(streamed) == b"begun\n"
 
 
 def test_the_repl_is_the_sandboxes(connection: Connection) -> None:

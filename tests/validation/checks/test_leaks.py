@@ -321,7 +321,7 @@ def test_answers_in_the_sandbox(tmp_path: Path) -> None:
     (shown / "notes.txt").write_text(
         ", ".join("yes" if 7 * i % 100 >= 40 else "no" for i in range(100))
     )
-    made = OpenBench(subject(task), settings(task, sandbox="bubblewrap"))
+    made = OpenBench(subject(task), settings(sandbox="bubblewrap"))
     made.shown = shown
     with made:
         found = the("leaks").run(made)
