@@ -4,6 +4,9 @@ evaluation sandbox.
     python -I .../pytest_mlab/evaluation/main.py --evaluator FILE --submission DIR \\
         --answers DIR --result FILE
 
+With ``--each SECONDS``, ``--submission`` is a folder of submissions and ``--result`` one of their
+results (:mod:`pytest_mlab.evaluation.batch`).
+
 The result is a JSON object: ``verdict`` (``scored``, ``invalid_submission``, ``no_submission``,
 ``task_error``), ``score`` (a finite number, null unless scored), ``reason`` (one line, '' when
 scored), ``details`` (plain values that the evaluator recorded). It is written last and atomically;
@@ -42,7 +45,7 @@ def _use_own_library() -> None:
 if __name__ == "__main__":
     _use_own_library()
 
-from pytest_mlab.evaluation import secrecy  # noqa: E402
+from pytest_mlab.evaluation import batch, secrecy  # noqa: E402
 from pytest_mlab.evaluation.refusals import InvalidSubmission, NoSubmission, take_details  # noqa: E402
 
 
@@ -56,11 +59,23 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--private-answers", action="store_true", help="the answers are a copy that may be deleted"
     )
+    parser.add_argument(
+        "--each", type=float, metavar="SECONDS", help="evaluate each folder in the submission's"
+    )
     options = parser.parse_args(argv)
     # Before anything reads the answers or runs the submission's code.
     secrecy.close_memory()
     secrecy.declare_private(options.answers if options.private_answers else None)
-    _write(options.result, judge(options.evaluator, options.submission, options.answers))
+
+    def one(submission: Path, result: Path) -> None:
+        _write(result, judge(options.evaluator, submission, options.answers))
+
+    if options.each is None:
+        one(options.submission, options.result)
+    else:
+        # First, because it may set variables that the modules read which it imports later.
+        load_evaluator(options.evaluator)
+        batch.evaluate_each(options.submission, options.result, options.each, one)
     return 0
 
 

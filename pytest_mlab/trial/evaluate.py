@@ -34,7 +34,7 @@ MAX_RESULT = 256 << 10
 """Bytes that an evaluator's result may have."""
 
 MAX_REASON = 2000
-_KEEP_OUTPUT = 64 << 10
+KEEP_OUTPUT = 64 << 10
 _PACKAGE = Path(pytest_mlab.__file__).resolve().parent
 _RESULT = "verdict.json"
 _PRIVATE_ANSWERS = "answers"
@@ -95,13 +95,13 @@ def _evaluate(
     if private:
         _copy_answers(answers, folder / _PRIVATE_ANSWERS)
     spec = SandboxSpec(
-        folder, label, _mounts(task, submission, None if private else answers), task.resources
+        folder, label, mounts(task, submission, None if private else answers), task.resources
     )
     try:
         connection = sandbox.open(spec)
         try:
             ended = connection.execute(
-                _command(connection, private=private), timeout=timeout, keep=_KEEP_OUTPUT
+                command(connection, private=private), timeout=timeout, keep=KEEP_OUTPUT
             )
         finally:
             connection.close()  # before the result is read: nothing is left that could change it
@@ -119,22 +119,25 @@ def _copy_answers(answers: Path, place: Path) -> None:
             shutil.copyfile(Path(folder) / name, target / name)
 
 
-def _mounts(task: Task, submission: Path, answers: Path | None) -> tuple[Mount, ...]:
-    mounts = [
+def mounts(task: Task, submission: Path, answers: Path | None) -> tuple[Mount, ...]:
+    """What the evaluation sandbox shows."""
+    shown = [
         Mount(submission, "/mlab/submission"),
         Mount(task.folder / "evaluator.py", "/mlab/task/evaluator.py"),
         Mount(_PACKAGE / "__init__.py", "/mlab/lib/pytest_mlab/__init__.py"),
         Mount(_PACKAGE / "evaluation", "/mlab/lib/pytest_mlab/evaluation"),
     ]
     if answers is not None:
-        mounts.append(Mount(answers, "/mlab/answers"))
+        shown.append(Mount(answers, "/mlab/answers"))
     if (task.folder / "env").is_dir():
-        mounts.append(Mount(task.folder / "env", "/mlab/task/env"))
-    return tuple(mounts)
+        shown.append(Mount(task.folder / "env", "/mlab/task/env"))
+    return tuple(shown)
 
 
-def _command(connection: Connection, *, private: bool) -> list[str]:
-    """-I: Python imports nothing from the working directory, the user's site-packages or places
+def command(connection: Connection, *, private: bool = False, result: str = _RESULT) -> list[str]:
+    """The evaluator's program, which writes ``result`` in its workspace.
+
+    -I: Python imports nothing from the working directory, the user's site-packages or places
     that variables name; -B: it writes no bytecode."""
     return [
         connection.python,
@@ -149,7 +152,7 @@ def _command(connection: Connection, *, private: bool) -> list[str]:
         connection.locate(_PRIVATE_ANSWERS if private else "/mlab/answers"),
         *(["--private-answers"] if private else []),
         "--result",
-        connection.locate(_RESULT),
+        connection.locate(result),
     ]
 
 
@@ -178,7 +181,7 @@ def _read_result(path: Path, ended: Execution, task: Task, timeout: float) -> Ev
     if ended.exit_status != 0:  # a result that is there all the same is not the evaluator's
         return _fault(task, without, ended)
     try:
-        evaluated = _parse(_read_bounded(path))
+        evaluated = read_result(path)
     except FileNotFoundError:
         return _fault(task, without, ended)
     except (OSError, ValueError, OverflowError, StoreError) as error:
@@ -211,6 +214,12 @@ def _fault(task: Task, what: str, ended: Execution) -> Evaluated:
     return Evaluated(
         "task_error", reason=reason, details={"output": output[-4000:]} if output else {}
     )
+
+
+def read_result(path: Path) -> Evaluated:
+    """The result in a file that an evaluator wrote. Raises OSError, ValueError, OverflowError,
+    StoreError."""
+    return _parse(_read_bounded(path))
 
 
 def _read_bounded(path: Path) -> bytes:

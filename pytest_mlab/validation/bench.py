@@ -23,6 +23,7 @@ from pytest_mlab.data.prepare import Prepared, prepare
 from pytest_mlab.errors import SuiteError
 from pytest_mlab.suites.scripts import recorded_script
 from pytest_mlab.trial.evaluate import Evaluated, evaluate
+from pytest_mlab.trial.evaluate_batch import evaluate_batch
 from pytest_mlab.trial.packages import check_packages
 from pytest_mlab.trial.provision import provision
 from pytest_mlab.trial.scripted import run_script
@@ -160,12 +161,11 @@ class Bench:
         """A new path in the scratch folder."""
         return self.scratch / f"{word}-{next(self._numbers)}"
 
-    def fresh(self) -> Workspace:
-        """A workspace as an agent gets it."""
+    def fresh(self, target: Path | None = None) -> Workspace:
+        """A workspace as an agent gets it: at ``target``, or in a folder of its own."""
+        target = target or self.folder("workspace")
         public, files = self.prepared.public, self.prepared.files
-        return provision(
-            self.task, public, files, self.folder("workspace"), mounts=self.sandbox.mounts
-        )
+        return provision(self.task, public, files, target, mounts=self.sandbox.mounts)
 
     def open(self, workspace: Workspace) -> Connection:
         """The sandbox of an agent. Raises SandboxError, RequirementMissing."""
@@ -189,6 +189,25 @@ class Bench:
             scratch=self.scratch,
             timeout=timeout,
         )
+
+    def evaluate_each(
+        self, submissions: Path, *, timeout: float = EVALUATION_TIMEOUT
+    ) -> dict[str, Evaluated]:
+        """The evaluator's verdicts on the folders in ``submissions`` by name; it has ``timeout``
+        seconds for each."""
+        verdicts = evaluate_batch(
+            self.task,
+            self.sandbox,
+            submissions=submissions,
+            answers=self.prepared.answers,
+            label=self._label(),
+            scratch=self.scratch,
+            timeout=timeout,
+        )
+        return {
+            folder.name: verdicts.get(folder.name) or self.evaluate(folder, timeout=timeout)
+            for folder in submissions.iterdir()
+        }
 
     def baselines(self, count: int) -> Sequence[Run]:
         """At least ``count`` runs of the baseline; a run that failed is the last."""
@@ -220,10 +239,10 @@ class Bench:
         assert score is not None
         return score
 
-    def copy_submission(self) -> Path:
+    def copy_submission(self, target: Path | None = None) -> Path:
         """A copy of the valid submission's workspace, without the public data, to be changed (never
-        in place)."""
-        target = self.folder("submission")
+        in place): at ``target``, or in a folder of its own."""
+        target = target or self.folder("submission")
         root, public = self.submission, self.prepared.files
         shutil.copytree(
             root, target, symlinks=True, copy_function=_link, ignore=_without(root, public)

@@ -29,8 +29,7 @@ class Degenerate:
         needed = needed_score(task, bench.settings.variant)
         found: dict[str, float | str] = {}
         faults = []
-        for name, folder in _submissions(bench):
-            verdict = judged(bench, folder, needed)
+        for name, verdict in _evaluated(bench, needed):
             found[name] = verdict.word if verdict.score is None else verdict.score
             if verdict.word in ("task_error", "infra_error"):
                 faults.append(f"{name}: {verdict.word}: {verdict.reason}")
@@ -51,6 +50,18 @@ class Degenerate:
         return ok(words, **facts)
 
 
+def _evaluated(bench: Bench, needed: float) -> Iterator[tuple[str, Evaluated]]:
+    home = bench.folder("degenerate")
+    home.mkdir()
+    folders = dict(_submissions(bench, home))
+    if bench.task.timed:
+        # One at a time, each where nothing has run before it.
+        yield from ((name, judged(bench, folder, needed)) for name, folder in folders.items())
+    else:
+        verdicts = bench.evaluate_each(home)
+        yield from ((name, verdicts[folder.name]) for name, folder in folders.items())
+
+
 def judged(bench: Bench, folder: Path, needed: float) -> Evaluated:
     """The evaluation; a time that looks like success is measured twice more: the median counts."""
     verdicts = [bench.evaluate(folder)]
@@ -64,12 +75,12 @@ def judged(bench: Bench, folder: Path, needed: float) -> Evaluated:
     return scored[len(scored) // 2] if scored else verdicts[0]
 
 
-def _submissions(bench: Bench) -> Iterator[tuple[str, Path]]:
-    """Names and folders of what is tried."""
-    yield "untouched workspace", bench.fresh().root
+def _submissions(bench: Bench, home: Path) -> Iterator[tuple[str, Path]]:
+    """Names and folders, made in ``home``, of what is tried."""
+    yield "untouched workspace", bench.fresh(home / "untouched").root
     path = bench.task.submission.path
     for name in ("nothing", "empty"):
-        folder = bench.copy_submission()
+        folder = bench.copy_submission(home / name)
         remove(folder / path)
         if name == "empty":
             if bench.task.submission.kind == "directory":
@@ -78,15 +89,15 @@ def _submissions(bench: Bench) -> Iterator[tuple[str, Path]]:
                 (folder / path).touch()
         yield name, folder
     if bench.task.submission.kind == "csv":
-        yield from _tables(bench)
+        yield from _tables(bench, home)
 
 
-def _tables(bench: Bench) -> Iterator[tuple[str, Path]]:
+def _tables(bench: Bench, home: Path) -> Iterator[tuple[str, Path]]:
     table = read_table(bench.submission / bench.task.submission.path, bench.task.submission.columns)
     rows = list(table.rows)
     random.Random(SEED).shuffle(rows)
     shuffled = table.with_columns({n: [row[n] for row in rows] for n in table.values})
-    for name, changed in (*constants(table), ("shuffled values", shuffled)):
-        folder = bench.copy_submission()
+    for number, (name, changed) in enumerate((*constants(table), ("shuffled values", shuffled))):
+        folder = bench.copy_submission(home / f"table-{number}")
         write(folder / bench.task.submission.path, changed.text())
         yield name, folder

@@ -3,7 +3,9 @@ task."""
 
 from __future__ import annotations
 
+import itertools
 import shutil
+from collections.abc import Sequence
 
 from pytest_mlab.trial.evaluate import Evaluated
 from pytest_mlab.validation.bench import Bench
@@ -12,6 +14,8 @@ from pytest_mlab.validation.mutants import Mutant, mutants
 
 CLEAN = ("invalid_submission", "no_submission")
 
+BATCH = 64
+"""Broken submissions that exist at a time."""
 
 PATIENCE = 20.0
 """Seconds that refusing may take, beside ten times those of the valid submission: an evaluator that
@@ -30,15 +34,13 @@ class Fuzz:
         patience = PATIENCE + 10 * (valid.seconds if valid else 0.0)
         faults: list[str] = []
         verdicts: dict[str, str] = {}
-        for mutant in mutants(bench.submission, bench.task.submission):
-            folder = bench.copy_submission()
-            mutant.make(folder)
-            verdict = bench.evaluate(folder, timeout=patience)
-            # Each copy goes at once: a task has dozens of mutants.
-            shutil.rmtree(folder)
-            verdicts[mutant.name] = verdict.word
-            if fault := _fault(mutant, verdict):
-                faults.append(fault)
+        made = mutants(bench.submission, bench.task.submission)
+        # The copies of a batch go with it: a task has dozens of mutants.
+        while batch := tuple(itertools.islice(made, BATCH)):
+            for mutant, verdict in _evaluated(bench, batch, patience):
+                verdicts[mutant.name] = verdict.word
+                if fault := _fault(mutant, verdict):
+                    faults.append(fault)
         if faults:
             more = f" (and {len(faults) - 3} more of {len(verdicts)})" if len(faults) > 3 else ""
             return fail("; ".join(faults[:3]) + more, verdicts=verdicts, faults=faults)
@@ -46,6 +48,18 @@ class Fuzz:
             f"{len(verdicts)} broken submissions, all refused cleanly{_scored(verdicts)}",
             verdicts=verdicts,
         )
+
+
+def _evaluated(
+    bench: Bench, batch: Sequence[Mutant], patience: float
+) -> list[tuple[Mutant, Evaluated]]:
+    home = bench.folder("broken")
+    home.mkdir()
+    for number, mutant in enumerate(batch):
+        mutant.make(bench.copy_submission(home / str(number)))
+    verdicts = bench.evaluate_each(home, timeout=patience)
+    shutil.rmtree(home)
+    return [(mutant, verdicts[str(number)]) for number, mutant in enumerate(batch)]
 
 
 def _fault(mutant: Mutant, verdict: Evaluated) -> str:

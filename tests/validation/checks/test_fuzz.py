@@ -5,21 +5,29 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_mlab.core.task import Submission
+from pytest_mlab.validation.bench import Bench
 from pytest_mlab.validation.csv_table import constants, read_table
-from pytest_mlab.validation.finding import Unavailable
+from pytest_mlab.validation.finding import Finding, Unavailable
 from pytest_mlab.validation.mutants import BINARY, mutants
 from tests.suites.folders import edit
 from tests.support.toy_suite import EVALUATOR
-from tests.validation.tasks import STRICT, finding, sound_task
+from tests.validation.tasks import STRICT, bench, borrowing, sound_task, the
 
 
-def test_a_strict_evaluator_refuses_all(tmp_path: Path) -> None:
-    found = finding("fuzz", sound_task(tmp_path / "guess"))
+def fuzzed(task: Path, like: Bench) -> Finding:
+    """What the check says about a task that differs from ``like``'s in its evaluator."""
+    with borrowing(like, task) as made:
+        return the("fuzz").run(made)
+
+
+def test_a_strict_evaluator_refuses_all(sound: Bench) -> None:
+    found = the("fuzz").run(sound)
     assert found.status == "ok"
     verdicts = found.facts["verdicts"]
     assert len(verdicts) == 24
@@ -32,9 +40,11 @@ def test_a_strict_evaluator_refuses_all(tmp_path: Path) -> None:
     assert "still whole, scored (NaN in column label" in found.reason
 
 
-def test_a_careless_evaluator_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_careless_evaluator_is_found_out(
+    sound: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pytest_mlab.validation.checks.fuzz.PATIENCE", 0.5)
-    found = finding("fuzz", sound_task(tmp_path / "guess", evaluator=EVALUATOR))
+    found = fuzzed(sound_task(tmp_path / "guess", evaluator=EVALUATOR), sound)
     assert found.status == "fail"
     faults = " | ".join(found.facts["faults"])
     assert "duplicate id: scored 1 all the same" in faults
@@ -45,13 +55,13 @@ def test_a_careless_evaluator_is_found_out(tmp_path: Path, monkeypatch: pytest.M
     assert found.reason.endswith(f"(and {len(found.facts['faults']) - 3} more of 24)")
 
 
-def test_nothing_that_is_scored(tmp_path: Path) -> None:
+def test_nothing_that_is_scored(sound: Bench, tmp_path: Path) -> None:
     lenient = STRICT.replace(
         "    truth =",
         "    if not (submission_dir / 'submission.csv').is_file():\n        return 0.0\n   "
         " truth =",
     )
-    found = finding("fuzz", sound_task(tmp_path / "guess", evaluator=lenient))
+    found = fuzzed(sound_task(tmp_path / "guess", evaluator=lenient), sound)
     assert "missing: scored 0 all the same" in found.facts["faults"]
 
 
@@ -65,10 +75,11 @@ def test_not_a_number(tmp_path: Path) -> None:
         code = (task / script).read_text().replace('== "yes"', '== "1"')
         (task / script).write_text(code.replace('"no"', "0").replace('"yes"', "1"))
     edit(task / "data.py", '"yes" if x >= 40 else "no"', "int(x >= 40)")
-    assert finding("fuzz", task).status == "ok"
-    edit(task / "evaluator.py", "number", "float")
-    edit(task / "evaluator.py", "read_answers, float, ", "read_answers, ")
-    faults = finding("fuzz", task).facts["faults"]
+    with bench(task) as made:
+        assert the("fuzz").run(made).status == "ok"
+        edit(task / "evaluator.py", "number", "float")
+        edit(task / "evaluator.py", "read_answers, float, ", "read_answers, ")
+        faults = the("fuzz").run(made).facts["faults"]
     assert [fault.partition(":")[0] for fault in faults] == [
         "NaN in column label",
         "inf in column label",
@@ -104,17 +115,20 @@ def script_task(
     return task
 
 
-def test_a_script(tmp_path: Path) -> None:
-    task = script_task(tmp_path / "guess")
-    found = finding("fuzz", task)
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with bench(script_task(tmp_path_factory.mktemp("script") / "guess")) as made:
+        yield made
+
+
+def test_a_script(script: Bench) -> None:
+    found = the("fuzz").run(script)
     assert found.status == "ok"
     assert len(found.facts["verdicts"]) == 11
     assert found.facts["verdicts"]["truncated file"] == "scored"
-    assert (finding("order", task).status, finding("order", task).reason) == (
-        "not_applicable",
-        "a script has no rows",
-    )
-    degenerate = finding("degenerate", task)
+    order = the("order").run(script)
+    assert (order.status, order.reason) == ("not_applicable", "a script has no rows")
+    degenerate = the("degenerate").run(script)
     assert degenerate.facts["submissions"] == {
         "untouched workspace": 0.6,
         "nothing": "no_submission",
@@ -123,12 +137,18 @@ def test_a_script(tmp_path: Path) -> None:
     assert degenerate.reason.endswith("constant, shuffled: not applicable to a script")
 
 
-def test_a_script_whose_failure_is_blamed_on_the_task(tmp_path: Path) -> None:
-    found = finding("fuzz", script_task(tmp_path / "guess", "raise"))
-    assert found.status == "fail"
-    assert any(
-        fault.startswith("a program that fails: task_error") for fault in found.facts["faults"]
+def test_a_script_whose_failure_is_blamed_on_the_task(
+    script: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each mutant of a script has a sandbox of its own: one is enough here.
+    monkeypatch.setattr(
+        "pytest_mlab.validation.checks.fuzz.mutants",
+        lambda *of: (m for m in mutants(*of) if m.name == "a program that fails"),
     )
+    found = fuzzed(script_task(tmp_path / "guess", "raise"), script)
+    assert found.status == "fail"
+    (fault,) = found.facts["faults"]
+    assert fault.startswith("a program that fails: task_error")
 
 
 DIRECTORY = """\
@@ -158,18 +178,16 @@ def directory_task(folder: Path, parse: str) -> Path:
 
 
 def test_a_directory(tmp_path: Path) -> None:
-    found = finding(
-        "fuzz", directory_task(tmp_path / "guess", "float(weights.isascii() and len(weights) == 4)")
-    )
-    assert found.status == "ok"
-    verdicts = found.facts["verdicts"]
-    assert verdicts["weights missing"] == "no_submission"
-    assert verdicts["weights empty"] == "invalid_submission"
-    assert verdicts["notes missing"] == verdicts["weights binary"] == "scored"
-
-
-def test_a_directory_whose_content_is_not_checked(tmp_path: Path) -> None:
-    found = finding("fuzz", directory_task(tmp_path / "guess", "float(weights)"))
+    task = directory_task(tmp_path / "guess", "float(weights.isascii() and len(weights) == 4)")
+    with bench(task) as made:
+        found = the("fuzz").run(made)
+        assert found.status == "ok"
+        verdicts = found.facts["verdicts"]
+        assert verdicts["weights missing"] == "no_submission"
+        assert verdicts["weights empty"] == "invalid_submission"
+        assert verdicts["notes missing"] == verdicts["weights binary"] == "scored"
+        # One that does not check the content.
+        found = fuzzed(directory_task(tmp_path / "careless" / "guess", "float(weights)"), made)
     assert found.status == "fail"
     assert [fault.partition(":")[0] for fault in found.facts["faults"]] == ["weights binary"]
 

@@ -32,8 +32,8 @@ def leak(folder: Path, *lines: str, limits: LeakLimits | None = None) -> Finding
     return finding("leaks", with_data(folder / "guess", *lines), **changes)
 
 
-def test_a_sound_task_has_no_leak(tmp_path: Path) -> None:
-    found = leak(tmp_path)
+def test_a_sound_task_has_no_leak(sound: Bench) -> None:
+    found = the("leaks").run(sound)
     assert (found.status, found.reason) == (
         "ok",
         (
@@ -43,113 +43,108 @@ def test_a_sound_task_has_no_leak(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        # joined by id, in another order, under another name and code
+LEAKS = [
+    # joined by id, in another order, under another name and code
+    (
         (
-            (
-                'write(public / "more.csv", ["who", "n"], [(k, int(label(x) == "yes")) for k, x in'
-                " reversed(test)])"
-            ),
-            "more.csv: n determines (100% of errors saved) label of answers/answers.csv, row by id",
+            'write(public / "more.csv", ["who", "n"], [(k, int(label(x) == "yes")) for k, x in'
+            " reversed(test)])"
         ),
-        # the answers themselves among others
+        "more.csv: n determines (100% of errors saved) label of answers/answers.csv, row by id",
+    ),
+    # the answers themselves among others
+    (
+        'write(public / "all.csv", ["id", "label"], [(k, label(x)) for k, x in train + test])',
+        "all.csv: label equals label of answers/answers.csv, row by id",
+    ),
+    # several values stand for each answer
+    (
         (
-            'write(public / "all.csv", ["id", "label"], [(k, label(x)) for k, x in train + test])',
-            "all.csv: label equals label of answers/answers.csv, row by id",
-        ),
-        # several values stand for each answer
-        (
-            (
-                'write(public / "hash.csv", ["id", "bucket"], [(k, (x >= 40) * 10 + x % 5) for k, x'
-                " in test])"
-            ),
-            (
-                "hash.csv: bucket determines (100% of errors saved) label of answers/answers.csv,"
-                " row by id"
-            ),
-        ),
-        # no ids: the place tells
-        (
-            '(public / "order.txt").write_text("\\n".join(str(x // 40 > 0) for k, x in test))',
-            (
-                "order.txt: line determines (100% of errors saved) label of answers/answers.csv,"
-                " row by its place"
-            ),
+            'write(public / "hash.csv", ["id", "bucket"], [(k, (x >= 40) * 10 + x % 5) for k, x'
+            " in test])"
         ),
         (
-            (
-                '(public / "n.json").write_text(__import__("json").dumps([{"a": k, "b": label(x)}'
-                " for k, x in test]))"
-            ),
-            "n.json: b equals label of answers/answers.csv, row by id",
+            "hash.csv: bucket determines (100% of errors saved) label of answers/answers.csv,"
+            " row by id"
+        ),
+    ),
+    # no ids: the place tells
+    (
+        '(public / "order.txt").write_text("\\n".join(str(x // 40 > 0) for k, x in test))',
+        (
+            "order.txt: line determines (100% of errors saved) label of answers/answers.csv,"
+            " row by its place"
+        ),
+    ),
+    (
+        (
+            '(public / "n.json").write_text(__import__("json").dumps([{"a": k, "b": label(x)}'
+            " for k, x in test]))"
+        ),
+        "n.json: b equals label of answers/answers.csv, row by id",
+    ),
+    (
+        ('(public / "m.json").write_text(__import__("json").dumps({k: x >= 40 for k, x in test}))'),
+        ("m.json: value determines (100% of errors saved) label of answers/answers.csv, row by id"),
+    ),
+    (
+        '__import__("numpy").save(public / "n.npy", [x >= 40 for k, x in test])',
+        (
+            "n.npy: value determines (100% of errors saved) label of answers/answers.csv, row"
+            " by its place"
+        ),
+    ),
+    (
+        (
+            '(public / "n.csv.gz").write_bytes(__import__("gzip").compress(("id,y\\n" +'
+            ' "\\n".join(f"{k},{label(x)}" for k, x in test)).encode()))'
+        ),
+        "n.csv: y equals label of answers/answers.csv, row by id",
+    ),
+    (
+        (
+            '__import__("pyarrow.parquet").parquet.write_table(__import__("pyarrow").table({"k":'
+            ' [k for k, x in test], "y": [x >= 40 for k, x in test]}), public / "n.parquet")'
         ),
         (
-            (
-                '(public / "n.json").write_text(__import__("json").dumps({k: x >= 40 for k, x in'
-                " test}))"
-            ),
-            (
-                "n.json: value determines (100% of errors saved) label of answers/answers.csv, row"
-                " by id"
-            ),
+            "n.parquet:table.csv: y determines (100% of errors saved) label of"
+            " answers/answers.csv, row by id"
         ),
+    ),
+    # opaque files: a run of answers as bytes
+    (
         (
-            '__import__("numpy").save(public / "n.npy", [x >= 40 for k, x in test])',
-            (
-                "n.npy: value determines (100% of errors saved) label of answers/answers.csv, row"
-                " by its place"
-            ),
+            '__import__("PIL.Image").Image.frombytes("L", (len(test), 1), bytes(int(x >= 40)'
+            ' for k, x in test)).save(public / "n.png")'
         ),
+        "n.png:pixels holds a run of label of answers/answers.csv",
+    ),
+    (
         (
-            (
-                '(public / "n.csv.gz").write_bytes(__import__("gzip").compress(("id,y\\n" +'
-                ' "\\n".join(f"{k},{label(x)}" for k, x in test)).encode()))'
-            ),
-            "n.csv: y equals label of answers/answers.csv, row by id",
+            '(public / "n.pkl").write_bytes(__import__("pickle").dumps([int(x >= 40) for k, x'
+            " in test]))"
         ),
+        "n.pkl holds a run of label of answers/answers.csv",
+    ),
+    (
+        '(public / "weights.bin").write_bytes(b"head" + bytes(int(x >= 40) for k, x in test))',
+        "weights.bin holds a run of label of answers/answers.csv",
+    ),
+    (
         (
-            (
-                '__import__("pyarrow.parquet").parquet.write_table(__import__("pyarrow").table({"k":'
-                ' [k for k, x in test], "y": [x >= 40 for k, x in test]}), public / "n.parquet")'
-            ),
-            (
-                "n.parquet:table.csv: y determines (100% of errors saved) label of"
-                " answers/answers.csv, row by id"
-            ),
+            '(public / "log.md").write_text("predicted " + " ".join(label(x) for k, x in test)'
+            ' + " in the end")'
         ),
-        # opaque files: a run of answers as bytes
-        (
-            (
-                '__import__("PIL.Image").Image.frombytes("L", (len(test), 1), bytes(int(x >= 40)'
-                ' for k, x in test)).save(public / "n.png")'
-            ),
-            "n.png:pixels holds a run of label of answers/answers.csv",
-        ),
-        (
-            (
-                '(public / "n.pkl").write_bytes(__import__("pickle").dumps([int(x >= 40) for k, x'
-                " in test]))"
-            ),
-            "n.pkl holds a run of label of answers/answers.csv",
-        ),
-        (
-            '(public / "weights.bin").write_bytes(b"head" + bytes(int(x >= 40) for k, x in test))',
-            "weights.bin holds a run of label of answers/answers.csv",
-        ),
-        (
-            (
-                '(public / "log.md").write_text("predicted " + " ".join(label(x) for k, x in test)'
-                ' + " in the end")'
-            ),
-            "log.md holds a run of label of answers/answers.csv",
-        ),
-    ],
-)
-def test_a_leak(tmp_path: Path, line: str, reason: str) -> None:
-    found = leak(tmp_path, line)
-    assert (found.status, found.facts["found"]) == ("fail", [reason])
+        "log.md holds a run of label of answers/answers.csv",
+    ),
+]
+
+
+def test_leaks(tmp_path: Path) -> None:
+    """All in one task, each in a file of its own."""
+    found = leak(tmp_path, *(line for line, _ in LEAKS))
+    assert found.status == "fail"
+    assert sorted(found.facts["found"]) == sorted(reason for _, reason in LEAKS)
 
 
 def test_what_was_not_looked_into_is_told(tmp_path: Path) -> None:
@@ -321,7 +316,7 @@ def test_answers_in_the_sandbox(tmp_path: Path) -> None:
     (shown / "notes.txt").write_text(
         ", ".join("yes" if 7 * i % 100 >= 40 else "no" for i in range(100))
     )
-    made = OpenBench(subject(task), settings(task, sandbox="bubblewrap"))
+    made = OpenBench(subject(task), settings(sandbox="bubblewrap"))
     made.shown = shown
     with made:
         found = the("leaks").run(made)

@@ -1,0 +1,37 @@
+"""Each submission of a batch is evaluated in a process of its own."""
+
+import os
+import sys
+import time
+
+import pytest
+
+from pytest_mlab.evaluation.batch import evaluate_each
+
+
+def test_forks_are_apart_inherit_imports_and_fail_alone(tmp_path, monkeypatch):
+    names = ["a", "b", "crashes", "hangs", "z"]
+    for name in names:
+        (tmp_path / "in" / name).mkdir(parents=True)
+    monkeypatch.delitem(sys.modules, "this_is_imported", raising=False)
+    (tmp_path / "this_is_imported.py").write_text("import os\nOWNER = os.getpid()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def one(submission, result):
+        if submission.name == "crashes":
+            os._exit(3)
+        if submission.name == "hangs":
+            time.sleep(60)
+        import this_is_imported
+
+        result.write_text(f"{os.getpid()} {this_is_imported.OWNER}")
+
+    evaluate_each(tmp_path / "in", tmp_path / "out", 2.0, one)
+    written = {path.stem: path.read_text().split() for path in (tmp_path / "out").iterdir()}
+    assert set(written) == {"a", "b", "z"}
+    assert len({own for own, _ in written.values()} | {str(os.getpid())}) == 4
+    assert written["a"][0] == written["a"][1]
+    assert written["b"][1] == written["z"][1] == str(os.getpid())
+    monkeypatch.delitem(sys.modules, "this_is_imported")
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
