@@ -63,17 +63,17 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         data = text[text.index("[[data.mini.source]]") :]
         file.write_text(f"{text}\n{data.replace('data.mini', 'data.full')}", encoding="utf-8")
     foreign_task(tmp_path / "path" / "to" / "benchmarks" / "house-price")
-    for file, name in {
+    for agent, name in {
         "agents/greedy.py": "Greedy",
         "my/agent.py": "Careful",
         "my_package/agents.py": "Careful",
     }.items():
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_text(AGENT.format(name=name), encoding="utf-8")
+        (tmp_path / agent).parent.mkdir(exist_ok=True)
+        (tmp_path / agent).write_text(AGENT.format(name=name), encoding="utf-8")
     (tmp_path / "my_package" / "__init__.py").touch()
     (tmp_path / "careful.py").write_text(block("your-agent.md", "class Careful"), encoding="utf-8")
-    for file in ("main.py", "my_agent.sh"):
-        (tmp_path / file).touch(mode=0o755)
+    for program in ("main.py", "my_agent.sh"):
+        (tmp_path / program).touch(mode=0o755)
     (tmp_path / "lib").mkdir()
     (tmp_path / "mlab-models.toml").write_text(MODELS, encoding="utf-8")
     return tmp_path
@@ -81,7 +81,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def unique(program: str) -> list[list[str]]:
     """The command lines of all pages, each once, without lines of prose and of diagrams."""
-    found = {}
+    found: dict[str, list[str]] = {}
     for page in PAGES:
         for line, words in commands(page):
             if words[0] == program and not re.search(r"^pytest (is|worker) |COMMAND", line):

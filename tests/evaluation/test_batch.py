@@ -1,15 +1,21 @@
 """Each submission of a batch is evaluated in a process of its own."""
 
+from __future__ import annotations
+
 import os
 import sys
 import time
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from pytest_mlab.evaluation.batch import evaluate_each
 
 
-def test_forks_are_apart_inherit_imports_and_fail_alone(tmp_path, monkeypatch):
+def test_forks_are_apart_inherit_imports_and_fail_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = ["a", "b", "crashes", "hangs", "z"]
     for name in names:
         (tmp_path / "in" / name).mkdir(parents=True)
@@ -17,14 +23,13 @@ def test_forks_are_apart_inherit_imports_and_fail_alone(tmp_path, monkeypatch):
     (tmp_path / "this_is_imported.py").write_text("import os\nOWNER = os.getpid()\n")
     monkeypatch.syspath_prepend(tmp_path)
 
-    def one(submission, result):
+    def one(submission: Path, result: Path) -> None:
         if submission.name == "crashes":
             os._exit(3)
         if submission.name == "hangs":
             time.sleep(60)
-        import this_is_imported
-
-        result.write_text(f"{os.getpid()} {this_is_imported.OWNER}")
+        owner = import_module("this_is_imported").OWNER
+        result.write_text(f"{os.getpid()} {owner}")
 
     evaluate_each(tmp_path / "in", tmp_path / "out", 2.0, one)
     written = {path.stem: path.read_text().split() for path in (tmp_path / "out").iterdir()}

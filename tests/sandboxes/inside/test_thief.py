@@ -49,9 +49,7 @@ def test_a_sandbox_that_shows_too_much(tmp_path: Path) -> None:
     """All at once: each search reads every file of the sandbox, for two to three seconds."""
     task = sound_task(tmp_path / "guess")
     shown = tmp_path / "shown"
-    made = OpenBench(
-        subject(task), settings(task, sandbox="bubblewrap", network=bool(thief.routed()))
-    )
+    made = OpenBench(subject(task), settings(sandbox="bubblewrap", network=bool(thief.routed())))
     with made:
         shutil.copytree(task / "reference", shown / "reference")
         shutil.copy(task / "evaluator.py", shown)
