@@ -179,8 +179,8 @@ class SandboxConformance:
 
     @pytest.fixture
     def folder(self) -> Iterator[Path]:
-        """A folder for sockets, whose paths have to be short."""
-        with tempfile.TemporaryDirectory(prefix="mlab-") as name:
+        """A folder for sockets, whose paths have to be short, also where TMPDIR is long."""
+        with tempfile.TemporaryDirectory(prefix="mlab-", dir="/tmp") as name:
             yield Path(name)
 
     # --- what a command gets and gives ---

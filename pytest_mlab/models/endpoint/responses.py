@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -88,6 +88,7 @@ def _messages(found: Any) -> Iterator[Placed]:
     if not items:
         raise Refused("'input' is missing or empty")
     spoken: Placed | None = None
+    called: set[str] = set()
     for number, item in enumerate(items):
         kind, where = str(item.get("type") or "message"), f"input[{number}]"
         is_call = kind in _CALLS
@@ -101,7 +102,9 @@ def _messages(found: Any) -> Iterator[Placed]:
                 spoken = _joined(spoken, reasoning=(block,))
             continue
         if is_call:
-            spoken = _joined(spoken, calls=(_call(item, kind),))
+            call = _call(item, kind)
+            called.add(call.id)
+            spoken = _joined(spoken, calls=(call,))
             continue
         if spoken is not None and _continues(item, kind, spoken[0]):
             content = read_content(item.get("content"), f"{where}.content")
@@ -111,7 +114,7 @@ def _messages(found: Any) -> Iterator[Placed]:
         if spoken is not None:
             yield spoken
             spoken = None
-        one = _item(item, kind, where)
+        one = _item(item, kind, where, called)
         if one is not None and one[0].role == "assistant":
             spoken = one
         elif one is not None:
@@ -149,13 +152,19 @@ def _call(item: Json, kind: str) -> ToolCall:
     return ToolCall(str(item.get("call_id") or item.get("id")), name, arguments)
 
 
-def _item(item: Json, kind: str, where: str) -> Placed | None:
+def _item(item: Json, kind: str, where: str, called: Container[str]) -> Placed | None:
     """The message of an item that is neither a call nor reasoning; None for one that says nothing
-    to the model."""
+    to the model. ``called`` are the ids of the calls before it."""
     if kind.endswith("_call_output"):
-        content = read_content(item.get("output"), f"{where}.output")
+        output = item.get("output")
+        output = [output] if isinstance(output, dict) else output
+        content = read_content(output, f"{where}.output")
         call = str(item.get("call_id") or item.get("id"))
-        return placed("tool", content, tool_call_id=call)
+        if call in called:
+            return placed("tool", content, tool_call_id=call)
+        # Its call has become text, or is not there. Providers refuse a result without a call.
+        told = read_content(f"[{kind}]", where)
+        return placed("user", Content(told.parts + content.parts, told.places + content.places))
     if kind == "message":
         return _message(item, where)
     if kind == "additional_tools":

@@ -117,3 +117,26 @@ def test_a_stream_ends_with_the_response_that_is_kept() -> None:
         "response.custom_tool_call_input.delta": "*** Begin",
         "response.function_call_arguments.delta": "{}",
     }
+
+
+def test_the_output_of_a_call_that_is_text_becomes_text() -> None:
+    """Providers refuse the result of a tool that no message before it calls."""
+    picture = {"type": "computer_screenshot", "image_url": "data:image/png;base64,QUJD"}
+    for kind, output, text in (
+        ("shell_call", "a.py", "[shell_call_output]\na.py"),
+        ("computer_call", picture, "[computer_call_output]\n[image"),
+        ("hover_call", None, "[hover_call_output]"),
+    ):
+        items = [
+            *HELLO,
+            {"type": kind, "call_id": "c1", "action": {"type": "exec"}},
+            {"type": f"{kind}_output", "call_id": "c1", "output": output},
+            {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c2", "output": "done"},
+        ]
+        messages = read({"model": "m", "input": items}).messages
+        roles = [message.role for message in messages]
+        assert roles == ["user", "assistant", "user", "assistant", "tool"]
+        assert messages[2].content.startswith(text)
+    left = [*HELLO, {"type": "function_call_output", "call_id": "gone", "output": "5"}]
+    assert read({"model": "m", "input": left}).messages[-1].role == "user"
