@@ -1,8 +1,10 @@
-"""The built-in tasks with their mini data, prepared once a test process."""
+"""The built-in tasks with their mini data, prepared once a test run."""
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -26,8 +28,12 @@ def load(name: str) -> Task:
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prepared]:
-    cache = tmp_path_factory.mktemp("cache")
-    return lambda name: prepare(load(name), "mini", cache)
+    """The prepared data of a task by its name."""
+    place = tmp_path_factory.getbasetemp()
+    # The folder above is that of all workers of one run.
+    cache = (place.parent if "PYTEST_XDIST_WORKER" in os.environ else place) / "builtin-data"
+    # Each look compares all files with the manifest.
+    return functools.cache(lambda name: prepare(load(name), "mini", cache))
 
 
 @pytest.fixture

@@ -157,18 +157,13 @@ def test_fault_mended_changes_of_the_processor_count(submit: Submit) -> None:
     """There the evaluator used the installed package's processors whatever the agent had
     written."""
     net = NETS.replace("import torch\n", "import torch\nfrom processors import bend\n", 1)
-    state = {"bias": torch.eye(16)[:, None].expand(16, 16, 16).clone()}
-    plain = submit(
-        net.replace("self.bias.expand", "bend(self.bias).expand"),
-        state,
-        processors="def bend(x):\n    return x\n",
-    )
     bent = submit(
         net.replace("self.bias.expand", "bend(self.bias).expand"),
-        state,
+        {"bias": torch.eye(16)[:, None].expand(16, 16, 16).clone()},
         processors="def bend(x):\n    return -x\n",
     )
-    assert plain["score"] > 0.2
+    # Unbent, these weights say what a guess does.
+    assert bent["details"]["trivial"] > 0.2
     assert bent["score"] < 0.2
 
 
@@ -203,13 +198,11 @@ def test_the_algorithm_written_in_code_is_invalid(submit: Submit) -> None:
     ("nets", "state", "reason"),
     [
         (NETS, {"other": torch.zeros(1)}, "Missing key"),
-        (NETS, [1, 2], "cannot be loaded"),
         (
             NETS.replace("expand(len(weights), 16, 16, 16)", "sum()"),
             {"bias": torch.zeros(16, 16, 16)},
             "scores of shape",
         ),
-        ("import os\nos._exit(0)\n", {}, "ended with exit status 0"),
     ],
 )
 def test_what_is_wrong_is_told(submit: Submit, nets: str, state: Any, reason: str) -> None:

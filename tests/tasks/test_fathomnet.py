@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import runpy
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -255,17 +259,24 @@ def test_fault_one_prediction_for_all_the_starter_ranks_twenty_for_each_image(
 ) -> None:
     """The published starter wrote the prediction for the first validation image for every test
     image."""
-    import shutil
-    import subprocess
-    import sys
-
     shutil.copytree(load(NAME).folder / "env", tmp_path, dirs_exist_ok=True)
-    shutil.copytree(prepared(NAME).public, tmp_path, dirs_exist_ok=True)
+    public = prepared(NAME).public
+    (tmp_path / "images").symlink_to(public / "images")
+    # Fewer images: it is quicker.
+    for file, count in (
+        ("multilabel_classification/train.csv", 300),
+        ("sample_submission.csv", 90),
+    ):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        lines = (public / file).read_text().splitlines(keepends=True)
+        (tmp_path / file).write_text("".join(lines[: count + 1]))
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "train.py"], cwd=tmp_path, env=env, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     rows = rows_of(tmp_path / "submission.csv")
+    assert len(rows) == 90
     assert len({categories for _, categories, _ in rows}) > 1
     for _, categories, _ in rows:
         assert len(set(categories.split())) == 20
