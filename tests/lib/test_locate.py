@@ -116,3 +116,46 @@ def test_a_cache_that_is_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--mlab-cache-dir=DIR"):
         locate.writable_cache(tmp_path / "file" / "cache")
     assert locate.writable_cache(tmp_path / "new" / "cache") == tmp_path / "new" / "cache"
+
+
+# What the password database says of a user id that it does not know.
+NOBODY = """
+import pwd, sys
+def unknown(uid):
+    raise KeyError(f"getpwuid(): uid not found: {uid}")
+pwd.getpwuid = unknown
+"""
+
+
+def nobody(code: str, **environment: str) -> tuple[int, str]:
+    """Status and output of ``code`` without a home folder, unless ``environment`` names one."""
+    done = subprocess.run(
+        [sys.executable, "-c", NOBODY + code],
+        env={"PATH": os.defpath, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("home", [{}, {"HOME": os.devnull}], ids=["none", "unwritable"])
+def test_without_a_cache_every_command_ends_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: dict[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [
+        ["prepare", "house-price"],
+        ["measure", "house-price"],
+        ["validate", "mlagentbench/house-price"],
+        ["plan", "--mlab-agent=baseline"],
+    ]
+    code = (
+        "import pytest\nfrom pytest_mlab.cli import main\n"
+        f"print([*map(main, {words!r}), int(pytest.main(['--mlab-agent=baseline']))])"
+    )
+    status, said = nobody(code, **home)
+    assert (status, "Traceback" in said) == (0, False), said
+    # mlab prepare goes on with the other tasks, so a task that fails is a status of 1.
+    assert f"[{1 if home else 2}, 2, 2, 2, 4]" in said
+    assert said.count("--mlab-cache-dir=DIR, or with mlab prepare --cache-dir DIR") == 5
