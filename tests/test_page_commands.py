@@ -58,10 +58,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("toy", ("house-price",)),
     ):
         write_toy_suite(tmp_path, suite=suite, tasks=tasks)
-    for file in (tmp_path / "task_suites").rglob("task.toml"):
-        text = file.read_text(encoding="utf-8")
+    for toml in (tmp_path / "task_suites").rglob("task.toml"):
+        text = toml.read_text(encoding="utf-8")
         data = text[text.index("[[data.mini.source]]") :]
-        file.write_text(f"{text}\n{data.replace('data.mini', 'data.full')}", encoding="utf-8")
+        toml.write_text(f"{text}\n{data.replace('data.mini', 'data.full')}", encoding="utf-8")
     foreign_task(tmp_path / "path" / "to" / "benchmarks" / "house-price")
     for agent, name in {
         "agents/greedy.py": "Greedy",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_mlab.core.trial import Outcome, TrialId, TrialResult
@@ -39,18 +39,15 @@ def parse_outcomes(text: str) -> tuple[Outcome, ...]:
     return tuple(dict.fromkeys(known[word] for word in words))
 
 
-def put_aside(run: RunDir, trials: Iterable[TrialId], outcomes: Iterable[Outcome]) -> list[TrialId]:
-    """Move the files of those ``trials`` that ended by one of ``outcomes`` to their ``attempts``,
-    so that they are missing and run again. Returns them."""
-    wanted = set(outcomes)
-    found = []
-    for trial in trials:
-        folder = run.trial(trial)
-        result = folder.result()
-        if result is not None and result.outcome in wanted:
-            folder.restart()
-            found.append(trial)
-    return found
+def to_run_again(
+    run: RunDir, trials: Iterable[TrialId], outcomes: Collection[Outcome]
+) -> list[TrialId]:
+    """Those of ``trials`` that ended by one of ``outcomes``. Raises StoreError when a result cannot
+    be read."""
+    if not outcomes:
+        return []
+    results = ((trial, run.trial(trial).result()) for trial in trials)
+    return [trial for trial, r in results if r is not None and r.outcome in outcomes]
 
 
 def proposal(results: Iterable[TrialResult], resume: str) -> str:

@@ -84,13 +84,16 @@ class Selection:
         # A resumed run keeps its plan: what -k leaves out this time is still missing in it.
         if self.is_fresh:
             self.run = planning.narrow(self.run, items.values())
-        else:
-            # Here, where the selection is known: what -k leaves out keeps its result.
-            retry.put_aside(self.run, items.values(), self._retry)
+        again = retry.to_run_again(self.run, items.values(), self._retry)
         # After the plan is narrowed: only the trials that are left need a recording to replay, or a
         # free place for one.
         with usage_errors():
-            recordable.check(self.run.plan, done=self.run.results(), resumed=not self.is_fresh)
+            done = self.run.results().keys() - set(again)
+            recordable.check(self.run.plan, done=done, resumed=not self.is_fresh)
+        # Last, where the session is sure to run and the selection is known: what -k leaves out
+        # keeps its result.
+        for trial in again:
+            self.run.trial(trial).restart()
         for begin in self._begin:
             begin(self.run)
 

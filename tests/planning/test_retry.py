@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from pytest_mlab.core.trial import Outcome
 from pytest_mlab.planning.options import resolve
-from pytest_mlab.planning.retry import WORDS, parse_outcomes, proposal
+from pytest_mlab.planning.retry import WORDS, parse_outcomes, proposal, to_run_again
 from tests.core.builders import a_result
+from tests.reporting.runs import a_run
 
 
 def test_every_word_and_every_whole_name_is_an_outcome() -> None:
@@ -45,3 +47,15 @@ def test_the_proposal_counts_and_its_command_is_accepted() -> None:
     assert words == ["pytest", "--mlab-resume=r", "--mlab-retry=infra"]
     assert proposal(results[2:], "pytest --mlab-resume=r") == ""
     assert proposal(results, "") == ""
+
+
+def test_chosen_trials_with_the_outcome_are_found_and_left_where_they_are(tmp_path: Path) -> None:
+    """They are put aside later, once it is sure that the session runs."""
+    outcomes = (Outcome.INFRA_ERROR, Outcome.SUCCESS, Outcome.INFRA_ERROR)
+    results = [replace(a_result(repeat=n), outcome=o) for n, o in enumerate(outcomes, start=1)]
+    run = a_run(tmp_path / "r", results)
+    ids = [result.id for result in results]
+    assert to_run_again(run, ids, (Outcome.INFRA_ERROR,)) == [ids[0], ids[2]]
+    assert to_run_again(run, ids[1:], (Outcome.INFRA_ERROR,)) == [ids[2]]
+    assert to_run_again(run, ids, ()) == []
+    assert len(run.results()) == 3
