@@ -79,7 +79,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _reports(args: argparse.Namespace) -> Iterator[Report]:
+    from pytest_mlab.data.cache import default_cache_dir
     from pytest_mlab.errors import ConfigError
+    from pytest_mlab.lib.locate import writable_cache
     from pytest_mlab.lib.suggest import unknown
     from pytest_mlab.suites.catalog import Catalog
 
@@ -88,8 +90,22 @@ def _reports(args: argparse.Namespace) -> Iterator[Report]:
     for name in args.tasks:
         if name not in suite.names:
             raise ConfigError(f"{unknown('task', name, suite.names)} (suite {args.suite})")
-    for name in dict.fromkeys(args.tasks or suite.names):
+    names = list(dict.fromkeys(args.tasks or suite.names))
+    cache = args.cache_dir or default_cache_dir()
+    # Also first: a cache that cannot be written is no task's fault. Data that are ready need none.
+    if args.force or not all(_is_ready(name, suite, args.data, cache) for name in names):
+        writable_cache(cache.absolute())
+    for name in names:
         yield _report(name, suite, args)
+
+
+def _is_ready(name: str, suite: Suite, variant: str, cache: Path) -> bool:
+    from pytest_mlab.data.prepare import is_prepared
+
+    try:
+        return is_prepared(suite.task(name), variant, cache) is not None
+    except MlabError:
+        return True  # which its own report says
 
 
 def _report(name: str, suite: Suite, args: argparse.Namespace) -> Report:
@@ -104,13 +120,10 @@ def _prepare(task: Task, args: argparse.Namespace) -> Report:
     from pytest_mlab.data.cache import default_cache_dir
     from pytest_mlab.data.prepare import is_prepared, prepare
     from pytest_mlab.lib.digests import walk
-    from pytest_mlab.lib.locate import writable_cache
 
     cache = args.cache_dir or default_cache_dir()
     begun = time.perf_counter()
     ready = None if args.force else is_prepared(task, args.data, cache)
-    if ready is None:
-        writable_cache(cache.absolute())
     data = ready or prepare(
         task,
         args.data,

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from pytest_mlab.core.task import Task
 from pytest_mlab.errors import ConfigError, SuiteError
-from pytest_mlab.lib.locate import default_cache_dir
 from pytest_mlab.lib.suggest import unknown
 from pytest_mlab.suites.foreign.reader import (
     is_foreign,
@@ -24,12 +23,12 @@ from pytest_mlab.suites.loader import TASK_FILE
 class Suite:
     """``folders`` are those of the tasks by the tasks' names, sorted, broken tasks included;
     ``left_out`` says why folders that look like a task are not one, by the folder's name. Tasks in
-    MLAgentBench's format are kept below ``cache`` in our layout."""
+    MLAgentBench's format are kept below ``cache`` (None: the default one) in our layout."""
 
     name: str
     folders: Mapping[str, Path]
     left_out: Mapping[str, str]
-    cache: Path
+    cache: Path | None
 
     @classmethod
     def scan(cls, folder: Path, name: str = "", cache: Path | None = None) -> Suite:
@@ -44,9 +43,7 @@ class Suite:
             elif is_foreign(place):
                 found.setdefault(name_of(place), place)
         left_out = {place.name: why for place in places if (why := _why_left_out(place, found))}
-        return cls(
-            name or folder.name, dict(sorted(found.items())), left_out, cache or default_cache_dir()
-        )
+        return cls(name or folder.name, dict(sorted(found.items())), left_out, cache)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from typing import Any
 
 from pytest_mlab.core.task import FOREIGN, Direction, Metric, Source, Submission, Task, Variant
 from pytest_mlab.errors import SuiteError
+from pytest_mlab.lib.locate import default_cache_dir, writable_cache
 from pytest_mlab.suites.folder import signature
 from pytest_mlab.suites.foreign import data as foreign_data
 from pytest_mlab.suites.foreign.facts import OTHER, Facts, read_facts
@@ -103,17 +104,18 @@ def load_foreign(folder: Path, suite: str, cache: Path) -> Task:
         raise SuiteError(f"{folder}: cannot be read as a task: {error}") from None
 
 
-def load_task_of(folder: Path, suite: str, cache: Path) -> Task:
+def load_task_of(folder: Path, suite: str, cache: Path | None) -> Task:
     """The task in ``folder``, of our own format or MLAgentBench's. Raises SuiteError when it is
     broken."""
     return (
         load_task(folder, suite)
         if (folder / TASK_FILE).is_file()
-        else load_foreign(folder, suite, cache)
+        # Not looked for before: a task of our own format needs no cache to be read.
+        else load_foreign(folder, suite, writable_cache((cache or default_cache_dir()).absolute()))
     )
 
 
-def load_for_plan(folder: Path, suite: str, cache: Path) -> Task:
+def load_for_plan(folder: Path, suite: str, cache: Path | None) -> Task:
     """The same; but a folder in MLAgentBench's format that cannot be read comes as a task with a
     ``fault``, which is planned, so that nobody overlooks it, and never run."""
     try:
