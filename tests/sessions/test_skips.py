@@ -124,11 +124,13 @@ def test_a_missing_key_is_a_skip(project: Project) -> None:
 
 
 def test_data_that_cannot_be_prepared_is_a_skip(project: Project) -> None:
-    (project.path / "occupied").write_text("no folder")
-    result = project.run("--mlab-agent=reference", "-rs", "--mlab-cache-dir=occupied/cache")
+    # The cache itself can be written: one that cannot is a usage error, before any trial.
+    (project.path / "occupied").mkdir()
+    (project.path / "occupied" / "data").write_text("no folder")
+    result = project.run("--mlab-agent=reference", "-rs", "--mlab-cache-dir=occupied")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED, result.stdout.str()
     result.stdout.fnmatch_lines(
-        ["SKIPPED *the data of guess (mini) cannot be *to fix: mlab prepare guess --data mini*"]
+        ["SKIPPED *the data of guess (mini) cannot be *to fix: mlab prepare guess --data mini --suite toy*"]
     )
     assert project.summary()["missing"][0]["trial"] == "guess-reference-1"
 
