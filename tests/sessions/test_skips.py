@@ -130,9 +130,7 @@ def test_data_that_cannot_be_prepared_is_a_skip(project: Project) -> None:
     result = project.run("--mlab-agent=reference", "-rs", "--mlab-cache-dir=occupied")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED, result.stdout.str()
     result.stdout.fnmatch_lines(
-        [
-            "SKIPPED *the data of guess (mini) cannot be *: mlab prepare guess --data mini --suite toy*"
-        ]
+        ["SKIPPED *data of guess (mini) cannot be *: mlab prepare guess --data mini --suite toy*"]
     )
     assert project.summary()["missing"][0]["trial"] == "guess-reference-1"
 
