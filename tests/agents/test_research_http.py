@@ -82,7 +82,7 @@ def test_the_request_stops_before_the_observation(trial: Trial) -> None:
         script.empty(),
         script.empty(None),
         script.refusal(),
-        "{}" * 100,
+        "{} " * 100,
     ],
     ids=["prose", "empty", "null", "refusal", "braces"],
 )

@@ -224,7 +224,7 @@ def test_an_agent_that_catches_the_error_does_not_hide_it(project: Project, repl
     catching = f"{begin}        try:\n{body}\n        except Exception:\n"
     catching += '            env.execute(Action("Final Answer", {"final_answer": "all is well"}))\n'
     project.agent("talker", catching)
-    assert replay().ret == 0
+    assert replay().ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result = project.result(TRIAL)
     assert (result["outcome"], result["ended_by"]) == ("infra_error", "error")
     assert "parameters (- recorded, + now)" in result["reason"]
