@@ -68,8 +68,9 @@ def test_what_a_batch_does_not_tell_is_evaluated_again_alone(
     tmp_path: Path, submissions: Path
 ) -> None:
     task = sound_task(tmp_path / "guess", evaluator=EVALUATOR)
-    with Watched(subject(task), settings()) as bench:
-        bench.alone = []
+    bench = Watched(subject(task), settings())
+    bench.alone = []
+    with bench:
         found = bench.evaluate_each(submissions, timeout=SECONDS)
         left = [path.name for path in bench.scratch.glob("evaluation-*")]
     assert sorted(bench.alone) == ["hangs", "leaves", "raises"]

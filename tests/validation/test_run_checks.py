@@ -334,7 +334,8 @@ def test_a_time_that_looks_like_success_is_taken_again(task: Path) -> None:
     """On a busy machine the same code may seem to be a fifth faster once; the median of three
     counts."""
     edit(task / "task.toml", "timed = false", "timed = true")
-    with scored(task, [0.0, 0.9, 0.5, 0.6, 0.7]) as made:
+    made = scored(task, [0.0, 0.9, 0.5, 0.6, 0.7])
+    with made:
         assert judged(made, task, 0.66).score == 0.6
         assert judged(made, task, 0.8).score == 0.7
         assert made.scores == [0.7]
