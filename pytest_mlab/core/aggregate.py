@@ -328,9 +328,7 @@ def _efficiency(results: Sequence[TrialResult]) -> Efficiency:
 def _is_unanswered(ran: Sequence[TrialResult]) -> bool:
     """True when models were to be called and no call was answered: no dollars were spent then, but
     none would say what the trials cost."""
-    return any(r.id.model for r in ran) and not any(
-        r.ledger.model_calls if r.answered is None else sum(r.answered.values()) for r in ran
-    )
+    return bool(ran) and any(r.id.model for r in ran) and all(r.unanswered for r in ran)
 
 
 def _cost(ledgers: Sequence[Ledger]) -> float | None:

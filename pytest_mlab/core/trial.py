@@ -138,6 +138,19 @@ class TrialResult:
     format: int = RESULT_FORMAT
 
     @property
+    def unanswered(self) -> bool:
+        """True when a model was to be called and no call was answered."""
+        answered = self.ledger.model_calls
+        if self.answered is not None:
+            answered = sum(self.answered.values())
+        return bool(self.id.model) and not answered
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars; None when the price of any call is unknown, or when none was answered."""
+        return None if self.unanswered else self.ledger.known_cost
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """All that a reader of this one result should know: the notes, and whose tools went by
         text."""

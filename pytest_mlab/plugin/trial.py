@@ -114,7 +114,7 @@ class Trial:
     @property
     def cost(self) -> float | None:
         """Dollars, None when the price of any call is unknown."""
-        return self.result.ledger.known_cost
+        return self.result.cost
 
     @property
     def tokens(self) -> int:

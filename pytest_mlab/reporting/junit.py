@@ -41,7 +41,7 @@ def trial_properties(result: TrialResult, trace_path: str) -> list[tuple[str, Bu
         "mlab.answered_calls": _by_model(result),
         "mlab.prompt_tokens": ledger.usage.prompt_tokens,
         "mlab.completion_tokens": ledger.usage.completion_tokens,
-        "mlab.cost_usd": ledger.known_cost,
+        "mlab.cost_usd": result.cost,
         "mlab.data": result.data or None,
         "mlab.data_digest": result.data_digest or None,
         "mlab.sandbox": result.sandbox or None,

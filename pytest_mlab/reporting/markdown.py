@@ -104,7 +104,7 @@ def _sentence(part: str) -> str:
 
 def _text(column: Column, shown: str, used: Efficiency) -> str:
     """``shown``; a dash in its place where the figure says nothing of an agent without models."""
-    if shown and column.models and not used.model_calls:
+    if shown and column.models and not (used.model_calls or used.unanswered):
         return text.NONE
     return shown
 

@@ -119,7 +119,7 @@ def _trial(result: TrialResult) -> dict[str, Any]:
             "prompt_tokens": ledger.usage.prompt_tokens,
             "completion_tokens": ledger.usage.completion_tokens,
             "model_calls": ledger.model_calls,
-            "cost_usd": ledger.known_cost,
+            "cost_usd": result.cost,
         },
     }
 

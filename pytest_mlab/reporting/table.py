@@ -115,7 +115,8 @@ def _cell(column: Column, task: TaskSummary) -> str:
 
 
 def _is_shown(column: Column, subject: SubjectSummary) -> bool:
-    if column.models and not subject.efficiency.model_calls:
+    used = subject.efficiency
+    if column.models and not (used.model_calls or used.unanswered):
         return False
     if column is CONTROL:
         return subject.control is not None

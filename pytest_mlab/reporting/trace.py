@@ -72,7 +72,7 @@ def result_lines(result: TrialResult | None) -> Iterator[str]:
     if ledger.model_calls:
         used.append(text.plural(ledger.model_calls, "model call"))
         used.append(f"{text.count(ledger.usage.total)} tokens")
-        used.append(f"${text.dollars(ledger.known_cost)}")
+        used.append(f"${text.dollars(result.cost)}")
     if ledger.waited >= 1:
         used.append(f"{text.seconds(ledger.waited)} of waiting for providers")
     used.append(f"evaluation {text.seconds(result.evaluation_seconds)}")

@@ -70,13 +70,25 @@ def test_which_model_answered_how_many_calls_is_in_every_report(tmp_path: Path) 
     assert trial["mlab.answered_calls"] == "openai/a 2, openai/b 1"
 
 
-def test_the_cost_of_calls_that_nobody_answered_is_unknown(tmp_path: Path) -> None:
-    results = [replace(r, answered={}, ledger=replace(r.ledger, cost=0.0)) for r in busy_results()]
+@pytest.mark.parametrize("calls", [0, 3])
+def test_the_cost_of_calls_that_nobody_answered_is_unknown(tmp_path: Path, calls: int) -> None:
+    results = [
+        replace(r, answered={}, ledger=replace(r.ledger, cost=0.0, model_calls=calls))
+        if r.id.model
+        else r
+        for r in busy_results()
+    ]
     figures = RunFigures.of(a_run(tmp_path / "r", results), GatePolicy("aggregate"))
     control, research = summary(figures)["subjects"]
     assert (control["efficiency"]["cost_usd"], research["efficiency"]["cost_usd"]) == (0.0, None)
     assert "no model call was answered" in " ".join(" ".join(table(figures)).split())
     assert "$0.00" not in "\n".join(table(figures))
+    rows = [line for line in table(figures) if line.startswith("cifar10")]
+    assert rows[-1].endswith("?")
+    trial = figures.subjects[1].tasks[0].results[0]
+    assert "mlab.cost_usd" not in dict(trial_properties(trial, ""))
+    trials = summary(figures)["subjects"][1]["tasks"][0]["trials"]
+    assert trials[0]["efficiency"]["cost_usd"] is None
 
 
 def test_trials_whose_tools_went_by_text_are_in_every_report(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ Names = Mapping[str, Sequence[str]]
 _FAST = re.compile(
     r"(?:^|[-_/.:])(?:haiku|mini|nano|small|lite|flash|fast|instant)(?:$|[-_/.:\d])", re.IGNORECASE
 )
+_VENDOR = re.compile(r"^(?:[a-z-]+\.)+(?=[a-z])")
+"""Region and vendor, as Bedrock writes them: ``us.anthropic.claude-haiku-4-5-20251001-v1:0``."""
 _VERSION = re.compile(r"(?:[-@_:](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|v\d+(?::\d+)?)|\[\w+\])+$")
 
 
@@ -40,4 +42,5 @@ def _first(names: Iterable[str]) -> str:
 
 
 def _bare(name: str) -> str:
-    return _VERSION.sub("", name.strip().casefold().rpartition("/")[2])
+    last = name.strip().casefold().rpartition("/")[2]
+    return _VERSION.sub("", _VENDOR.sub("", last))

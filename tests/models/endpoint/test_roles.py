@@ -25,6 +25,8 @@ NAMES = {
         "claude-haiku-4-5@20251001",
         "claude-haiku-4-5[1m]",
         "us.anything/claude-haiku-4-5",
+        "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+        "bedrock/anthropic.claude-haiku-4-5-20251001-v1:0",
     ],
 )
 def test_the_main_models_own_name_is_the_main_model_whatever_is_in_it(asked: str) -> None:
