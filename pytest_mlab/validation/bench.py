@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, TypeVar
 
 from pytest_mlab import sandboxes
 from pytest_mlab.core.sandbox_api import Connection, SandboxOptions, SandboxSpec
@@ -32,8 +32,7 @@ from pytest_mlab.validation.finding import Unavailable
 from pytest_mlab.validation.scratch import label_of, scratch_folder
 from pytest_mlab.validation.usage import MeteredSandbox
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
+_Self = TypeVar("_Self", bound="Bench")
 
 EVALUATION_TIMEOUT = 600.0
 """Seconds that one evaluation may take here."""
@@ -124,7 +123,7 @@ class Bench:
         """What the thief found in its last search. Kept because a search takes seconds and two
         checks need it."""
 
-    def __enter__(self) -> Self:
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -89,8 +89,7 @@ def test_settings_of_an_alias_hold_for_all_workers_and_for_the_resumed_run(
         ]
     )
     asked = len(server.requests)
-    # in a process of its own: litellm leaves this one without its list of plugins
-    done = project.spawn(f"--mlab-resume={RUN}", "--mlab-gate=none", run_dir=False)
+    done = project.run(f"--mlab-resume={RUN}", "--mlab-gate=none", run_dir=False)
     assert done.ret == 0, done.outlines
     assert [request.body["temperature"] for request in server.requests[asked:]] == [0.25]
     assert {request.body["max_tokens"] for request in server.requests} == {77}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import pkgutil
@@ -41,6 +42,11 @@ def keep_modules() -> None:
     """Import once what a run imports: an inner pytest in this process forgets the modules that it
     was the first to import, while their packages go on to name them, and some (scipy's) cannot be
     imported twice."""
+    # litellm imports this backport, which takes the finder of installed packages from the standard
+    # library. Forgotten with the inner pytest's modules, it would leave this process without any
+    # installed plugin.
+    with contextlib.suppress(ModuleNotFoundError):
+        import_module("importlib_metadata")
     import pydantic  # noqa: F401
     import scipy.special
     import scipy.stats  # noqa: F401
