@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 FILE = "now.json"
@@ -31,11 +32,13 @@ class UnderWay:
 
 class Activity:
     """Writes what a trial does into ``folder``. Work may overlap, also in threads: what began last
-    is shown."""
+    is shown. :meth:`close` when no more comes."""
 
     def __init__(self, folder: Path, now: Callable[[], float] = time.time) -> None:
         self._file = folder / FILE
         self._now = now
+        self._fd = -1
+        self._length = 0
         self._stack: list[UnderWay] = []
         self._lock = threading.Lock()
 
@@ -63,9 +66,23 @@ class Activity:
         with contextlib.suppress(OSError):
             if entry is None:
                 # A folder without any file is that of a trial which has not begun.
+                self.close()
                 self._file.unlink()
-            else:
-                self._file.write_text(json.dumps(asdict(entry)), encoding="utf-8")
+                return
+            if self._fd < 0:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+                self._fd, self._length = os.open(self._file, flags, 0o644), 0
+            # One system call at each change, of which a step has four: opening the file anew took
+            # 0.14 ms, a sixth of a step. Blanks cover what stood there before.
+            text = json.dumps(vars(entry)).encode().ljust(self._length)
+            self._length = len(text)
+            os.pwrite(self._fd, text, 0)
+
+    def close(self) -> None:
+        """Close the file, which stays as it is. May be called again."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 def read(folder: Path) -> UnderWay | None:

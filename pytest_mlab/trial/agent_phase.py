@@ -183,8 +183,8 @@ class _Part:
         # counted.
         clock = TrialClock()
         self._account = Account(job.budget, clock=clock)
-        activity = Activity(job.dir.path)
-        self._account.doing = lambda what: activity.doing(what, self._account.ledger.steps)
+        self._activity = Activity(job.dir.path)
+        self._account.doing = lambda what: self._activity.doing(what, self._account.ledger.steps)
         self._model = make_model(
             job,
             self._account,
@@ -248,6 +248,7 @@ class _Part:
 
     def _end(self, error: BaseException | None) -> None:
         ledger = self._account.ledger
+        self._activity.close()
         left_over = self._model.end()
         if self._model.fault:
             error = ReplayError(self._model.fault)  # also when the agent caught that error
