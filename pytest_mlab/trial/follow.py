@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from pytest_mlab.errors import StoreError
 from pytest_mlab.lib.secrets import Redactor
 from pytest_mlab.store.events import Event
 from pytest_mlab.store.journal import parse_event
+
+
+@contextmanager
+def _read_from(path: Path, offset: int) -> Iterator[IO[bytes]]:
+    """The file from ``offset`` on; empty while there is none."""
+    try:
+        file: IO[bytes] = open(path, "rb")  # noqa: SIM115 - closed by the block below
+    except FileNotFoundError:
+        file = io.BytesIO()
+    with file:
+        file.seek(offset)
+        yield file
 
 
 class Follower:
@@ -23,12 +38,7 @@ class Follower:
     def catch_up(self, *, ended: bool = False) -> None:
         """Hand over the events that were appended since the last call. What ``on_event`` raises
         passes; the event does not come again. ``ended``: no more will come."""
-        try:
-            file = open(self._path, "rb")  # noqa: SIM115 - closed by the block below
-        except FileNotFoundError:
-            return
-        with file:
-            file.seek(self._offset)
+        with _read_from(self._path, self._offset) as file:
             for line in file:
                 if not line.endswith(b"\n"):
                     return  # still being written, or torn: then the next writer cuts it off
@@ -53,12 +63,7 @@ class LogFollower:
     def catch_up(self, *, ended: bool = False) -> None:
         """Hand over the lines that were appended since the last call; with ``ended`` a last line
         without its end as well."""
-        try:
-            file = open(self._path, "rb")  # noqa: SIM115 - closed by the block below
-        except FileNotFoundError:
-            return
-        with file:
-            file.seek(self._offset)
+        with _read_from(self._path, self._offset) as file:
             while piece := file.read(_PIECE):
                 # Whole lines, because a secret that is cut in two would not be recognised. A piece
                 # that is full without one is a line that is too long to wait for.
