@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pytest_mlab.reporting import text
 from pytest_mlab.store.rundir import RunDir
 
 
@@ -33,8 +34,8 @@ class Earlier:
         """A line for the table; '' without any."""
         if not self.attempts:
             return ""
-        words = "1 earlier attempt" if self.attempts == 1 else f"{self.attempts} earlier attempts"
         return (
-            f"{words} of {self.trials} trial{'' if self.trials == 1 else 's'} put aside, counted in"
-            f" no figure: ${self.cost_usd:.2f} of the run's dollars"
+            f"{text.plural(self.attempts, 'earlier attempt')} of"
+            f" {text.plural(self.trials, 'trial')} put aside, counted in no figure:"
+            f" ${self.cost_usd:.2f} of the run's dollars"
         )
